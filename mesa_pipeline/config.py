@@ -1,0 +1,245 @@
+"""Settings: ``params.yaml`` overlaid with ``MESA_*`` environment variables and explicit overrides.
+
+Loaded in ``cli`` and ``defs/resources`` only; everything below receives what it needs as arguments. Settings are frozen and
+reject unknown keys, so a misspelt one is an error and not a silent default.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from mesa_pipeline.errors import ConfigError
+
+ENV_PREFIX = "MESA_"
+PARAMS_FILE = "params.yaml"
+Positive = Annotated[int, Field(ge=1)]
+Fraction = Annotated[float, Field(ge=0.0, le=1.0)]
+
+
+class Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+
+class AmaBenchSettings(Section):
+    repo: str
+    revision: str
+    file: str
+    sha256: str
+
+
+class LocomoSettings(Section):
+    include_adversarial: bool
+
+
+class SyntheticSettings(Section):
+    seed: int
+    episodes: Positive
+    steps: Annotated[int, Field(ge=10, le=100_000)]
+    questions: Positive
+
+
+class DatasetsSettings(Section):
+    ama_bench: AmaBenchSettings
+    locomo: LocomoSettings
+    synthetic: SyntheticSettings
+
+
+class SplitsSettings(Section):
+    ratio: tuple[Positive, Positive, Positive]
+    seeds: Annotated[tuple[int, ...], Field(min_length=1)]
+
+
+class LlmSettings(Section):
+    tokenizer: str
+    embedder: str
+    embedder_batch_size: Positive
+
+
+class EvidenceSettings(Section):
+    max_chars_per_step: Annotated[int, Field(ge=100)]
+
+
+class SummarySettings(Section):
+    window_chars: Positive
+    max_chars_per_segment: Positive
+
+
+class TemporalSettings(Section):
+    top_k: Positive
+    max_steps: Positive
+
+
+class GraphSettings(Section):
+    passage_chars: Positive
+    passage_overlap_chars: Annotated[int, Field(ge=0)]
+    proximity_weight: Annotated[float, Field(ge=0)]
+    seed_radius: Annotated[int, Field(ge=0)]
+    hops: Annotated[int, Field(ge=0, le=4)]
+    focal_relations: Positive
+    neighbours_per_relation: Annotated[int, Field(ge=0)]
+
+
+class VectorSettings(Section):
+    top_k: Positive
+
+
+class RawSettings(Section):
+    windows_per_trajectory: Positive
+    min_window: Positive
+    max_window: Positive
+    overlap: Annotated[float, Field(ge=0.0, lt=1.0)]
+    top_k: Positive
+
+
+class StructuresSettings(Section):
+    summary: SummarySettings
+    temporal: TemporalSettings
+    graph: GraphSettings
+    vector: VectorSettings
+    raw: RawSettings
+
+
+class Bm25Settings(Section):
+    variant: Literal["okapi", "lucene"]
+    k1: Annotated[float, Field(ge=0)]
+    b: Fraction
+    tokenizer: str
+
+
+class StoresSettings(Section):
+    bm25: Bm25Settings
+
+
+class ExtractiveSettings(Section):
+    max_words: Positive
+
+
+class ReadingSettings(Section):
+    reader: Literal["extractive"]
+    extractive: ExtractiveSettings
+
+
+class EvaluationSettings(Section):
+    reward: Literal["token_f1"]
+    bootstrap_samples: Positive
+    confidence: Annotated[float, Field(gt=0.0, lt=1.0)]
+    bootstrap_seed: int
+
+
+class PoliciesSettings(Section):
+    shrinkage: Annotated[float, Field(ge=0)]
+
+
+class SearchSettings(Section):
+    lambda_: Annotated[float, Field(ge=0, alias="lambda")]
+
+
+class TrackingSettings(Section):
+    enabled: bool
+    uri: str | None
+
+
+class RunSettings(Section):
+    workers: Annotated[int, Field(ge=0)]
+
+
+class Settings(Section):
+    datasets: DatasetsSettings
+    splits: SplitsSettings
+    llm: LlmSettings
+    evidence: EvidenceSettings
+    structures: StructuresSettings
+    stores: StoresSettings
+    reading: ReadingSettings
+    evaluation: EvaluationSettings
+    policies: PoliciesSettings
+    search: SearchSettings
+    tracking: TrackingSettings
+    run: RunSettings
+
+
+def default_params_path() -> Path:
+    """``params.yaml`` of the current directory, else the one shipped with the package.
+
+    Raises:
+        ConfigError: Neither is there.
+    """
+    package = Path(__file__).parent
+    for candidate in (Path.cwd() / PARAMS_FILE, package.parent / PARAMS_FILE, package / PARAMS_FILE):
+        if candidate.is_file():
+            return candidate
+    raise ConfigError(f"no {PARAMS_FILE} in {Path.cwd()} nor beside the package; name one with --params")
+
+
+def load_settings(
+    path: Path | None = None,
+    overrides: Sequence[str] = (),
+    environment: Mapping[str, str] | None = None,
+) -> Settings:
+    """Read the settings.
+
+    Args:
+        path: The YAML file; by default ``default_params_path()``.
+        overrides: ``section.key=value`` strings, the last word on any key; values are YAML.
+        environment: Variables to read ``MESA_SECTION__KEY`` from; the process's own by default. A variable without a double
+            underscore is none of ours to read here.
+
+    Raises:
+        ConfigError: The file cannot be read, or a key is unknown, missing or out of range; names the key and its origin.
+    """
+    path = path or default_params_path()
+    values = _read_yaml(path)
+    environment = os.environ if environment is None else environment
+    for name in sorted(environment):
+        if name.startswith(ENV_PREFIX) and "__" in name:
+            keys = name.removeprefix(ENV_PREFIX).lower().split("__")
+            _assign(values, keys, _parse_value(environment[name], name), name)
+    for override in overrides:
+        key, separator, value = override.partition("=")
+        if not separator:
+            raise ConfigError(f"--set {override!r}: write it as section.key=value")
+        _assign(values, key.strip().split("."), _parse_value(value, override), f"--set {override}")
+    try:
+        return Settings.model_validate(values)
+    except ValidationError as error:
+        problems = "; ".join(
+            f"{'.'.join(str(part) for part in problem['loc'])}: {problem['msg'].lower()}" for problem in error.errors()
+        )
+        raise ConfigError(f"settings ({path}, then MESA_* variables, then --set): {problems}") from error
+
+
+def _parse_value(text: str, origin: str) -> Any:
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{origin}: {text!r} is not a YAML value") from error
+
+
+def _read_yaml(path: Path) -> dict[str, Any]:
+    try:
+        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"cannot read settings {path}: {error.strerror}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is not valid YAML: {error}") from error
+    if not isinstance(values, dict):
+        raise ConfigError(f"{path} must hold sections of settings, found {type(values).__name__}")
+    return values
+
+
+def _assign(values: dict[str, Any], keys: Sequence[str], value: Any, origin: str) -> None:
+    section = values
+    for position, key in enumerate(keys):
+        if key not in section:
+            known = ", ".join(sorted(map(str, section)))
+            raise ConfigError(f"{origin}: unknown setting {'.'.join(keys[: position + 1])!r}; known here: {known}")
+        if position == len(keys) - 1:
+            section[key] = value
+        elif isinstance(section[key], dict):
+            section = section[key]
+        else:
+            raise ConfigError(f"{origin}: {'.'.join(keys[: position + 1])!r} is a value, not a section")

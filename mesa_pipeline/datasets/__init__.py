@@ -1,0 +1,50 @@
+"""Where episodes come from. To add a source: a module here, a line in ``DATASETS``, a tiny sample under tests."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from mesa_pipeline.config import DatasetsSettings
+from mesa_pipeline.datasets import ama_bench, locomo, synthetic, traces
+from mesa_pipeline.datasets.rows import LoadedEpisodes
+from mesa_pipeline.errors import DataError
+
+
+@dataclass(frozen=True)
+class DatasetSource:
+    """A way to load episodes.
+
+    Attributes:
+        load: Called with the data path (``None`` where the user gave none), the settings, and whether a bad row is skipped and
+            listed (True) or stops the load (False).
+        needs_path: Whether it cannot go without a data path.
+        description: One line for ``--help``.
+        settings: Name of its section in the settings, part of what makes a load current.
+    """
+
+    load: Callable[[Path | None, DatasetsSettings, bool], LoadedEpisodes]
+    needs_path: bool
+    description: str
+    settings: str | None = None
+
+
+DATASETS: dict[str, DatasetSource] = {
+    "synthetic": DatasetSource(synthetic.load, False, "our own seeded simulator; needs no data", "synthetic"),
+    "ama_bench": DatasetSource(ama_bench.load, False, "AMA-Bench rows (JSONL), from a file or the pinned hub revision", "ama_bench"),
+    "locomo": DatasetSource(locomo.load, True, "LoCoMo conversations (locomo10.json)", "locomo"),
+    "traces": DatasetSource(traces.load, True, "your own logs: chat messages with tool calls, or action/observation lines"),
+}
+
+
+def dataset_source(name: str) -> DatasetSource:
+    """Look a source up by name.
+
+    Raises:
+        DataError: There is none of that name; lists those there are.
+    """
+    if name not in DATASETS:
+        raise DataError(f"unknown dataset {name!r}; known are {', '.join(DATASETS)}")
+    return DATASETS[name]
+
+
+__all__ = ["DATASETS", "DatasetSource", "LoadedEpisodes", "dataset_source"]

@@ -1,0 +1,88 @@
+"""The promise every memory structure keeps (paper, Section 3.1: a builder B_k with its access mechanism Γ_k)."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Generic, Self, TypeVar
+
+import numpy as np
+
+from mesa_pipeline.artifacts import fingerprint
+from mesa_pipeline.config import Settings
+from mesa_pipeline.llm import Embedder
+from mesa_pipeline.types import Evidence, Trajectory
+
+M = TypeVar("M")
+
+
+@dataclass(frozen=True)
+class StoredMemory:
+    """A memory as data: a JSON-able payload, and arrays where numbers are many."""
+
+    payload: Mapping[str, Any]
+    arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class StructureContext:
+    """What a structure may be made from. ``embedder`` opens the model on first use: most structures never ask."""
+
+    settings: Settings
+    embedder: Callable[[], Embedder]
+
+
+class MemoryStructure(ABC, Generic[M]):
+    """One way of storing a trajectory together with one way of reading it.
+
+    - ``build`` sees the trajectory alone: no question, no answer, no other episode. Equal input gives an equal memory.
+    - A memory is read-only. ``retrieve`` changes nothing, so the order of questions never matters, and it returns text of that
+      one trajectory only.
+    - ``retrieve`` never fails on odd input: an empty trajectory, empty steps, an empty question or a question in any script
+      give evidence, possibly empty. Items stand in the order they are to be read.
+    - Text of one step inside evidence is at most ``evidence.max_chars_per_step`` characters; ``truncated`` says if it was cut.
+    - ``decode(encode(memory))`` retrieves exactly what ``memory`` does, in any process.
+    """
+
+    code: ClassVar[str]
+    name: ClassVar[str]
+
+    @classmethod
+    @abstractmethod
+    def create(cls, context: StructureContext) -> Self:
+        """Make the structure from settings."""
+
+    @abstractmethod
+    def build_identity(self) -> Mapping[str, Any]:
+        """All that changes what ``build`` makes (parameters, model names, prompt fingerprints, a version): JSON-able."""
+
+    @abstractmethod
+    def retrieve_identity(self) -> Mapping[str, Any]:
+        """All that changes what ``retrieve`` returns from one and the same memory: JSON-able."""
+
+    @abstractmethod
+    def build(self, trajectory: Trajectory) -> M:
+        """Make the memory of one trajectory."""
+
+    @abstractmethod
+    def retrieve(self, memory: M, question: str) -> Evidence:
+        """Read the memory for one question."""
+
+    def retrieve_many(self, memory: M, questions: Sequence[str]) -> list[Evidence]:
+        """Evidence for each question, in order; a structure that gains from batches overrides this."""
+        return [self.retrieve(memory, question) for question in questions]
+
+    @abstractmethod
+    def encode(self, memory: M) -> StoredMemory:
+        """The memory as data that JSON and ``.npz`` can hold."""
+
+    @abstractmethod
+    def decode(self, stored: StoredMemory) -> M:
+        """Inverse of ``encode``.
+
+        Raises:
+            ArtifactError: The data was made by something incompatible, such as another embedder; names both.
+        """
+
+    def memory_fingerprint(self, trajectory_fingerprint: str) -> str:
+        """Key of the memory that ``build`` makes of a trajectory."""
+        return fingerprint("memory", self.code, dict(self.build_identity()), trajectory_fingerprint)
