@@ -30,7 +30,9 @@ class DatasetSource:
 
 DATASETS: dict[str, DatasetSource] = {
     "synthetic": DatasetSource(synthetic.load, False, "our own seeded simulator; needs no data", "synthetic"),
-    "ama_bench": DatasetSource(ama_bench.load, False, "AMA-Bench rows (JSONL), from a file or the pinned hub revision", "ama_bench"),
+    "ama_bench": DatasetSource(
+        ama_bench.load, False, "AMA-Bench rows (JSONL), from a file or the pinned hub revision", "ama_bench"
+    ),
     "locomo": DatasetSource(locomo.load, True, "LoCoMo conversations (locomo10.json)", "locomo"),
     "traces": DatasetSource(traces.load, True, "your own logs: chat messages with tool calls, or action/observation lines"),
 }
