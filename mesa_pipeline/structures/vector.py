@@ -1,0 +1,109 @@
+"""V: one embedding per step, read by similarity (paper, A.1, "Vector Database (V) Memory")."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from mesa_pipeline.errors import ArtifactError
+from mesa_pipeline.llm import Embedder
+from mesa_pipeline.stores import Match
+from mesa_pipeline.stores.embedded import ArrayVectorIndex
+from mesa_pipeline.structures.base import MemoryStructure, StoredMemory, StructureContext
+from mesa_pipeline.structures.records import clip, serialize_step
+from mesa_pipeline.types import Evidence, EvidenceItem, Trajectory
+
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class VectorStore:
+    """The steps of a trajectory with their vectors.
+
+    Attributes:
+        embedder: Name of the model that made the vectors.
+        steps: Step indices.
+        records: Serialised steps, whole.
+        vectors: Shape ``(steps, dimensions)``, float32, L2-normalised.
+    """
+
+    embedder: str
+    steps: tuple[int, ...]
+    records: tuple[str, ...]
+    vectors: np.ndarray
+
+
+class VectorMemory(MemoryStructure[VectorStore]):
+    """Step embeddings; ``retrieve`` returns the steps with the largest inner products, best first.
+
+    Args:
+        embedder: Opens the embedding model; called when a name or a vector is asked for.
+        top_k: Steps to return.
+        max_chars_per_step: Longest record wanted in evidence, characters.
+    """
+
+    code: ClassVar[str] = "V"
+    name: ClassVar[str] = "vector"
+    holds_model: ClassVar[bool] = True
+
+    def __init__(self, embedder: Callable[[], Embedder], top_k: int, max_chars_per_step: int) -> None:
+        self._embedder = embedder
+        self._top_k = top_k
+        self._max_chars = max_chars_per_step
+
+    @classmethod
+    def create(cls, context: StructureContext) -> Self:
+        settings = context.settings
+        return cls(context.embedder, settings.structures.vector.top_k, settings.evidence.max_chars_per_step)
+
+    def build_identity(self) -> Mapping[str, Any]:
+        return {"version": VERSION, "embedder": self._embedder().name}
+
+    def retrieve_identity(self) -> Mapping[str, Any]:
+        return {"version": VERSION, "top_k": self._top_k, "max_chars_per_step": self._max_chars}
+
+    def build(self, trajectory: Trajectory) -> VectorStore:
+        embedder = self._embedder()
+        records = tuple(serialize_step(step).text for step in trajectory.steps)
+        vectors = embedder.embed(records) if records else np.zeros((0, 0), dtype=np.float32)
+        return VectorStore(embedder.name, tuple(step.index for step in trajectory.steps), records, vectors)
+
+    def retrieve(self, memory: VectorStore, question: str) -> Evidence:
+        return self.retrieve_many(memory, [question])[0]
+
+    def retrieve_many(self, memory: VectorStore, questions: Sequence[str]) -> list[Evidence]:
+        """Evidence for each question; the questions are embedded as one batch."""
+        if not memory.steps:
+            return [Evidence(self.code) for _ in questions]
+        queries = self._matching_embedder(memory.embedder).embed(questions)
+        found = ArrayVectorIndex(memory.vectors).search(queries, self._top_k)
+        return [self._evidence(memory, matches) for matches in found]
+
+    def encode(self, memory: VectorStore) -> StoredMemory:
+        payload = {"embedder": memory.embedder, "steps": list(memory.steps), "records": list(memory.records)}
+        return StoredMemory(payload, {"vectors": memory.vectors})
+
+    def decode(self, stored: StoredMemory) -> VectorStore:
+        self._matching_embedder(stored.payload["embedder"])
+        payload = stored.payload
+        vectors = np.asarray(stored.arrays["vectors"], dtype=np.float32)
+        return VectorStore(payload["embedder"], tuple(payload["steps"]), tuple(payload["records"]), vectors)
+
+    def _matching_embedder(self, made_with: str) -> Embedder:
+        embedder = self._embedder()
+        if made_with != embedder.name:
+            raise ArtifactError(
+                f"this vector memory was built with embedder {made_with!r} but llm.embedder is {embedder.name!r}; "
+                "set it back, or build the memories again"
+            )
+        return embedder
+
+    def _evidence(self, memory: VectorStore, matches: Sequence[Match]) -> Evidence:
+        items: list[EvidenceItem] = []
+        truncated = False
+        for match in matches:
+            record = clip(memory.records[match.position], self._max_chars)
+            truncated |= record.truncated
+            items.append(EvidenceItem(record.text, (memory.steps[match.position],), match.score, is_record=True))
+        return Evidence(self.code, tuple(items), truncated)
