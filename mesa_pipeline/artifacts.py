@@ -13,7 +13,7 @@ import io
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,7 +60,7 @@ class Layout:
 
     @property
     def root(self) -> Path:
-        return self.workspace / slug_free(self.dataset)
+        return self.workspace / checked_name(self.dataset)
 
     @property
     def manifest(self) -> Path:
@@ -92,18 +92,22 @@ class Layout:
         return self.root / "report"
 
     def timings(self, stage: str) -> Path:
-        return self.root / "timings" / f"{stage}.json"
+        return self.root / "timings" / f"{stage}.jsonl"
 
     @property
     def tracking_database(self) -> Path:
         return self.workspace / "mlflow.db"
 
     @property
+    def tracking_artifacts(self) -> Path:
+        return self.workspace / "mlflow-artifacts"
+
+    @property
     def lock(self) -> Path:
         return self.root / ".lock"
 
 
-def slug_free(name: str) -> str:
+def checked_name(name: str) -> str:
     """The name itself, when it is safe as one path component.
 
     Raises:
@@ -214,7 +218,7 @@ class Journal:
     """An artifact in the making: records are appended one by one and survive a kill.
 
     ``records`` holds what an earlier run with the same header got done. A torn last line is dropped; a journal with another
-    header is started anew. ``finish`` sorts nothing and adds nothing: the caller passes the final order.
+    header is started anew. No file stays open between calls.
     """
 
     def __init__(self, target: Path, header: Record) -> None:
@@ -224,43 +228,36 @@ class Journal:
         self.records: list[dict[str, Any]] = []
         target.parent.mkdir(parents=True, exist_ok=True)
         valid_bytes = self._recover()
-        self._file = self._path.open("r+b" if valid_bytes else "wb")
-        self._file.truncate(valid_bytes)
-        self._file.seek(valid_bytes)
-        if not valid_bytes:
-            self._write(self._header)
+        if valid_bytes:
+            os.truncate(self._path, valid_bytes)
+        else:
+            write_bytes(self._path, dump_json(self._header).encode("ascii") + b"\n")
 
-    def append(self, records: Iterable[Record]) -> None:
+    def append(self, records: Sequence[Record]) -> None:
         """Append records and hand them to the operating system, so that only a power cut can lose them.
 
         Raises:
             ArtifactError: The disk is full.
         """
-        for record in records:
-            self.records.append(dict(record))
-            self._write(record)
+        lines = "".join(dump_json(record) + "\n" for record in records)
         try:
-            self._file.flush()
+            with self._path.open("ab") as file:
+                file.write(lines.encode("ascii"))
         except OSError as error:
-            raise self._write_error(error) from error
+            raise ArtifactError(
+                f"cannot write {self._path}: {error.strerror}; free space, then run the same command again"
+            ) from error
+        self.records.extend(dict(record) for record in records)
 
     def finish(self, records: Iterable[Record]) -> None:
-        """Replace the target with ``records`` in their final order and remove the journal."""
-        self.close()
+        """Replace the target with ``records``, in their final order, and remove the journal."""
         write_records(self._target, self._header, records)
         self._path.unlink(missing_ok=True)
 
-    def close(self) -> None:
-        self._file.close()
-
-    def _write(self, record: Record) -> None:
-        try:
-            self._file.write(dump_json(record).encode("ascii") + b"\n")
-        except OSError as error:
-            raise self._write_error(error) from error
-
-    def _write_error(self, error: OSError) -> ArtifactError:
-        return ArtifactError(f"cannot write {self._path}: {error.strerror}; free space, then run the same command again")
+    def publish_incomplete(self, records: Iterable[Record]) -> None:
+        """Make what there is readable without calling it current, and keep the journal for the next run to continue."""
+        incomplete = {**self._header, "fingerprint": f"incomplete:{self._header['fingerprint']}"}
+        write_records(self._target, incomplete, records)
 
     def _recover(self) -> int:
         """Bytes of the journal that are whole; fills ``records`` from them."""
@@ -274,7 +271,7 @@ class Journal:
                 record = json.loads(line) if line.endswith(b"\n") else None
             except ValueError:
                 record = None
-            if record is None or (number == 0 and dump_json(record) != dump_json(self._header)):
+            if record is None or (number == 0 and record != self._header):
                 break
             if number:
                 self.records.append(record)
