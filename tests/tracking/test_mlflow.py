@@ -1,0 +1,133 @@
+"""The tracker against a real MLflow store, read back through MLflow's own client."""
+
+from pathlib import Path
+
+import pytest
+
+from mesa_pipeline.artifacts import Layout
+from mesa_pipeline.config import TrackingSettings
+from mesa_pipeline.errors import MissingDependency
+from mesa_pipeline.tracking import NullTracker, TrackedCandidate, TrackedSearch, Tracker, open_tracker
+
+SEARCH = TrackedSearch("toy", seed=3, key="abc123", params={"lambda": 1e-6, "reader": "extractive"})
+CANDIDATES = [
+    TrackedCandidate("all", {"score": 0.30, "tokens": 900.0, "objective": 0.2991}, '{"subset": 31}', tags={"kind": "fixed"}),
+    TrackedCandidate("S+T", {"score": 0.35, "tokens": None, "objective": float("nan")}, '{"subset": 3}', valid=False),
+]
+
+
+@pytest.fixture(scope="session")
+def layout(tmp_path_factory: pytest.TempPathFactory) -> Layout:
+    """One database for all tests of this file: MLflow takes seconds to create its tables."""
+    return Layout(tmp_path_factory.mktemp("workspace"), "toy")
+
+
+@pytest.fixture(scope="session")
+def tracker(layout: Layout) -> Tracker:
+    return open_tracker(TrackingSettings(enabled=True, uri=None), layout, tags={"dagster.run_id": "r1"})
+
+
+@pytest.fixture
+def client(layout: Layout):  # MLflow is imported by the tracker first, which turns its telemetry off
+    from mlflow import MlflowClient
+
+    uri = f"sqlite:///{layout.tracking_database}"
+    return MlflowClient(tracking_uri=uri, registry_uri=uri)
+
+
+@pytest.fixture
+def policy(tmp_path: Path) -> Path:
+    (tmp_path / "policy.json").write_text('{"subset": 3}')
+    return tmp_path
+
+
+def record(tracker: Tracker, search: TrackedSearch, policy: Path, champion: bool = True) -> None:
+    with tracker.search(search) as run:
+        for candidate in CANDIDATES:
+            run.candidate(candidate)
+        run.freeze(policy, {"score": 0.35}, champion=champion)
+    tracker.test(search, {"score": 0.33, "lower": None})
+
+
+def runs_of(client, search: TrackedSearch):
+    experiment = client.get_experiment_by_name(search.dataset)
+    runs = client.search_runs([experiment.experiment_id])
+    parents = [run for run in runs if run.data.tags.get("mesa.search_key") == search.key]
+    ids = {run.info.run_id for run in parents}
+    return parents, [run for run in runs if run.data.tags.get("mlflow.parentRunId") in ids]
+
+
+def test_a_search_becomes_a_parent_run_with_a_child_per_candidate(tracker: Tracker, client, policy: Path):
+    record(tracker, SEARCH, policy)
+
+    (parent,), children = runs_of(client, SEARCH)
+    assert parent.info.status == "FINISHED"
+    assert parent.data.params == {"seed": "3", "lambda": "1e-06", "reader": "extractive"}
+    assert parent.data.metrics == {"validation.score": 0.35, "test.score": 0.33}
+    assert parent.data.tags["dagster.run_id"] == "r1"
+    found = {child.info.run_name: child for child in children}
+    assert found["all"].data.metrics == {"score": 0.30, "tokens": 900.0, "objective": 0.2991}
+    assert found["all"].data.params == {"kind": "fixed"}
+    assert found["S+T"].data.metrics == {"score": 0.35}, "what is not known is not logged"
+    assert found["S+T"].data.tags["mesa.valid"] == "false"
+    source = Path(client.download_artifacts(found["all"].info.run_id, "policy.json"))
+    assert source.read_text() == '{"subset": 31}'
+
+
+def test_recording_the_same_search_again_adds_nothing(tracker: Tracker, client, policy: Path):
+    search = TrackedSearch("toy", seed=4, key="rerun")
+    record(tracker, search, policy)
+    record(tracker, search, policy)
+
+    parents, children = runs_of(client, search)
+    assert len(parents) == 1
+    assert sorted(child.info.run_name for child in children) == ["S+T", "all"]
+    assert len(client.search_model_versions(f"run_id = '{parents[0].info.run_id}'")) == 1
+    assert len(client.get_metric_history(parents[0].info.run_id, "test.score")) == 1
+
+
+def test_an_interrupted_search_is_marked_failed_and_continued(tracker: Tracker, client, policy: Path):
+    search = TrackedSearch("toy", seed=5, key="interrupted")
+    with pytest.raises(KeyboardInterrupt), tracker.search(search) as run:
+        run.candidate(CANDIDATES[0])
+        raise KeyboardInterrupt
+    (parent,), _ = runs_of(client, search)
+    assert parent.info.status == "FAILED"
+
+    record(tracker, search, policy)
+    (parent,), children = runs_of(client, search)
+    assert parent.info.status == "FINISHED"
+    assert len(children) == 2
+
+
+def test_the_champion_is_the_policy_said_to_be_and_is_plain_files(tracker: Tracker, client, policy: Path):
+    champion, other = TrackedSearch("registry", 0, "first"), TrackedSearch("registry", 1, "second")
+    record(tracker, champion, policy, champion=True)
+    record(tracker, other, policy, champion=False)
+
+    version = client.get_model_version_by_alias("policy-registry", "champion")
+    (parent,), _ = runs_of(client, champion)
+    assert version.run_id == parent.info.run_id
+    assert client.get_model_version_by_alias("policy-registry", "seed-1").run_id != version.run_id
+    stored = Path(version.source.removeprefix("file://"))
+    assert [path.name for path in stored.iterdir()] == ["policy.json"]
+
+
+def test_artifacts_lie_in_the_workspace(tracker: Tracker, client, policy: Path, layout: Layout):
+    record(tracker, SEARCH, policy)
+    (parent,), _ = runs_of(client, SEARCH)
+    assert parent.info.artifact_uri.startswith(layout.tracking_artifacts.as_uri())
+
+
+def test_an_unreachable_place_of_record_says_what_to_do_and_hides_the_password(layout: Layout):
+    tracker = open_tracker(TrackingSettings(enabled=True, uri="nonsense://me:secret@host"), layout)
+    with pytest.raises(MissingDependency, match=r"tracking\.enabled=false") as raised, tracker.search(SEARCH):
+        pass
+    assert "secret" not in str(raised.value)
+
+
+def test_without_tracking_nothing_is_written(tmp_path: Path, policy: Path):
+    tracker = open_tracker(TrackingSettings(enabled=False, uri=None), Layout(tmp_path / "empty", "toy"))
+    assert isinstance(tracker, NullTracker)
+    record(tracker, SEARCH, policy)
+    assert not (tmp_path / "empty").exists()
