@@ -18,6 +18,7 @@ ENV_PREFIX = "MESA_"
 PARAMS_FILE = "params.yaml"
 Positive = Annotated[int, Field(ge=1)]
 Fraction = Annotated[float, Field(ge=0.0, le=1.0)]
+LabelKeys = Annotated[tuple[Literal["domain", "task_type", "qa_type"], ...], Field(min_length=1)]
 
 
 class Section(BaseModel):
@@ -65,7 +66,8 @@ class EvidenceSettings(Section):
 
 class SummarySettings(Section):
     window_chars: Positive
-    max_chars_per_segment: Positive
+    max_chars_per_segment: Annotated[int, Field(ge=200)]
+    max_chars_per_step: Positive
 
 
 class TemporalSettings(Section):
@@ -132,6 +134,8 @@ class EvaluationSettings(Section):
 
 class PoliciesSettings(Section):
     shrinkage: Annotated[float, Field(ge=0)]
+    lookup_keys: tuple[LabelKeys, ...]
+    route_keys: LabelKeys
 
 
 class SearchSettings(Section):

@@ -1,7 +1,7 @@
 """Scoring a policy against the outcome table: one array lookup, no model call.
 
-A question that is unscored under the subset chosen for it is excluded from J and counted; its tokens were spent all the same, so C
-is over every question. A cell that was never swept stops the evaluation.
+A question that is unscored under the subset chosen for it is excluded from J and counted; its tokens were spent all the same,
+so C is over every question. A cell that was never swept stops the evaluation.
 """
 
 from dataclasses import dataclass

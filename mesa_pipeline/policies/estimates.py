@@ -15,8 +15,8 @@ TIE_TOLERANCE = 1e-12
 def relative_utilities(matrix: OutcomeMatrix, lambda_: float) -> np.ndarray:
     """Score minus token price of each cell, relative to the question's own average.
 
-    Taking out each question's level changes no comparison between subsets when every cell is scored. When some are not, it keeps
-    a subset from looking good for having failed on hard questions.
+    Taking out each question's level changes no comparison between subsets when every cell is scored. When some are not, it
+    keeps a subset from looking good for having failed on hard questions.
 
     Args:
         matrix: Outcomes of n questions.
