@@ -1,0 +1,140 @@
+"""S: a question-independent summary of the whole trajectory, segment by segment (paper, Appendix A.1)."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, Self
+
+from mesa_pipeline.structures.base import MemoryStructure, StoredMemory, StructureContext
+from mesa_pipeline.structures.extractive_summary import ExtractiveSummarizer
+from mesa_pipeline.structures.records import clip, serialize_step
+from mesa_pipeline.types import Evidence, EvidenceItem, Step, Trajectory
+
+BUILD_VERSION = 1
+CITATION = re.compile(r"^Steps? (\d+)(?:-(\d+))?", re.MULTILINE)
+
+
+class Summarizer(Protocol):
+    """Turns one segment into text. Equal arguments give equal text."""
+
+    def identity(self) -> Mapping[str, Any]:
+        """All that changes the text (parameters, model names, prompt fingerprints, a version): JSON-able."""
+        ...
+
+    def summarize(self, task: str, steps: Sequence[Step], preceding: Step | None) -> str:
+        """Summarise one segment on its own.
+
+        Args:
+            task: What the agent was asked to do; empty for a dialogue.
+            steps: The segment, at least one step.
+            preceding: The step just before the segment, so that its first step can be told as a change; ``None`` at the start.
+
+        Returns:
+            One line per step or run of steps, each beginning with ``Step N`` or ``Steps N-M``.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SummarySegment:
+    """Summary of the consecutive steps ``first``..``last``; ``cited`` are those of them that its text names."""
+
+    first: int
+    last: int
+    text: str
+    cited: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryState:
+    """The segments in time order; none is ever missing."""
+
+    segments: tuple[SummarySegment, ...]
+
+
+def split_segments(steps: Sequence[Step], window_chars: int) -> Iterator[tuple[Step, ...]]:
+    """Consecutive turn-aligned segments; one closes before its serialised steps would pass ``window_chars`` characters.
+
+    A single longer step is a segment of its own. Every step is in exactly one segment.
+    """
+    segment: list[Step] = []
+    size = 0
+    for step in steps:
+        length = len(serialize_step(step).text)
+        if segment and size + length > window_chars:
+            yield tuple(segment)
+            segment, size = [], 0
+        segment.append(step)
+        size += length
+    if segment:
+        yield tuple(segment)
+
+
+class SummaryMemory(MemoryStructure[SummaryState]):
+    """Turn-aligned segments, each summarised independently of the others, joined in time order.
+
+    Args:
+        summarizer: The builder strategy.
+        window_chars: Construction window of one segment, in characters of serialised steps.
+        max_chars: Most characters kept of one segment's summary, whatever the strategy returns.
+    """
+
+    code = "S"
+    name = "summary"
+
+    def __init__(self, summarizer: Summarizer, window_chars: int, max_chars: int) -> None:
+        self._summarizer = summarizer
+        self._window_chars = window_chars
+        self._max_chars = max_chars
+
+    @classmethod
+    def create(cls, context: StructureContext) -> Self:
+        settings = context.settings.structures.summary
+        summarizer = ExtractiveSummarizer(settings.max_chars_per_segment, settings.max_chars_per_step)
+        return cls(summarizer, settings.window_chars, settings.max_chars_per_segment)
+
+    def build_identity(self) -> Mapping[str, Any]:
+        return {
+            "version": BUILD_VERSION,
+            "summarizer": dict(self._summarizer.identity()),
+            "window_chars": self._window_chars,
+            "max_chars": self._max_chars,
+        }
+
+    def retrieve_identity(self) -> Mapping[str, Any]:
+        return {"version": BUILD_VERSION}
+
+    def build(self, trajectory: Trajectory) -> SummaryState:
+        segments: list[SummarySegment] = []
+        preceding: Step | None = None
+        for steps in split_segments(trajectory.steps, self._window_chars):
+            segments.append(self._summarize(trajectory.task, steps, preceding))
+            preceding = steps[-1]
+        return SummaryState(tuple(segments))
+
+    def retrieve(self, memory: SummaryState, question: str) -> Evidence:
+        """The whole summary, one item per segment, whatever the question."""
+        return Evidence(self.code, tuple(EvidenceItem(segment.text, segment.cited) for segment in memory.segments))
+
+    def encode(self, memory: SummaryState) -> StoredMemory:
+        rows = [
+            {"first": segment.first, "last": segment.last, "text": segment.text, "cited": list(segment.cited)}
+            for segment in memory.segments
+        ]
+        return StoredMemory({"segments": rows})
+
+    def decode(self, stored: StoredMemory) -> SummaryState:
+        rows = stored.payload["segments"]
+        return SummaryState(tuple(SummarySegment(row["first"], row["last"], row["text"], tuple(row["cited"])) for row in rows))
+
+    def _summarize(self, task: str, steps: Sequence[Step], preceding: Step | None) -> SummarySegment:
+        first, last = steps[0].index, steps[-1].index
+        text = self._summarizer.summarize(task, steps, preceding).strip()
+        text = clip(text or f"Steps {first}-{last}: (nothing noted)", self._max_chars).text
+        return SummarySegment(first, last, text, cited_steps(text, steps))
+
+
+def cited_steps(text: str, steps: Sequence[Step]) -> tuple[int, ...]:
+    """Indices of those ``steps`` that a line of ``text`` begins with, as ``Step N`` or ``Steps N-M``; ascending."""
+    ranges = [(int(match[1]), int(match[2] or match[1])) for match in CITATION.finditer(text)]
+    return tuple(step.index for step in steps if any(first <= step.index <= last for first, last in ranges))
