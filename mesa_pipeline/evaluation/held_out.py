@@ -1,10 +1,29 @@
-"""The one test of a frozen policy on questions nothing was fitted to."""
+"""The one test of a frozen policy, beside every baseline, on questions nothing was fitted to."""
 
+import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any, Self
 
-from mesa_pipeline.evaluation.evaluate import Evaluation
-from mesa_pipeline.evaluation.statistics import Interval
+import numpy as np
+
+from mesa_pipeline.artifacts import dump_json
+from mesa_pipeline.config import Settings
+from mesa_pipeline.evaluation.evaluate import (
+    Evaluation,
+    EvaluationKind,
+    PerQuestion,
+    evaluate_policy,
+    fully_scored,
+    oracle_choices,
+    outcomes_of,
+    random_outcomes,
+)
+from mesa_pipeline.evaluation.statistics import Interval, paired_bootstrap
+from mesa_pipeline.outcomes import OutcomeMatrix
+from mesa_pipeline.policies import FitContext, FittedPolicy, baseline_policies
+from mesa_pipeline.policies.base import policy_inputs
+from mesa_pipeline.subsets import FULL_SUBSET
 
 FROZEN_ROW = "frozen policy"
 LABEL_FREE_ROW = "frozen policy, label-free"
@@ -32,6 +51,19 @@ class Receipt:
     outcomes_sha256: str
     tested_at: str
 
+    def matches(self, manifest_sha256: str, outcomes_sha256: str) -> bool:
+        """Whether this is the receipt of that policy on those outcomes, so that there is nothing left to test."""
+        return (self.manifest_sha256, self.outcomes_sha256) == (manifest_sha256, outcomes_sha256)
+
+
+@dataclass(frozen=True)
+class SplitOutcomes:
+    """Outcomes of the three parts of a split."""
+
+    train: OutcomeMatrix
+    validation: OutcomeMatrix
+    test: OutcomeMatrix
+
 
 @dataclass(frozen=True)
 class TestResult:
@@ -41,10 +73,10 @@ class TestResult:
         dataset: Name of the dataset.
         seed: Split seed.
         frozen: Name of the frozen policy.
-        comparisons: Rows: the frozen policy (``FROZEN_ROW``), the same without benchmark labels (``LABEL_FREE_ROW``), then every
-            baseline, random and the oracle.
+        comparisons: Rows: the frozen policy (``FROZEN_ROW``), the same without benchmark labels (``LABEL_FREE_ROW``), then
+            every baseline fitted on train, random and the oracle.
         choices: Mask the frozen policy chose, with labels, by question id.
-        validation: The frozen policy on validation, on which it was chosen.
+        validation: The frozen policy on the validation questions it was chosen on.
         receipt: What was tested on what, and when.
     """
 
@@ -58,9 +90,115 @@ class TestResult:
 
     @property
     def inflation(self) -> float:
-        """Validation score minus test score of the frozen policy: the winner's curse of having been chosen."""
+        """Validation score minus test score of the frozen policy: the price of having picked the winner."""
         return self.validation.score - self.row(FROZEN_ROW).evaluation.score
 
     def row(self, name: str) -> Comparison:
-        """The comparison of that name; the frozen policy's rows have names of their own."""
-        return next(comparison for comparison in self.comparisons if comparison.evaluation.name == name)
+        """The comparison of that name; the frozen policy's rows have names of their own.
+
+        Raises:
+            KeyError: There is none.
+        """
+        for comparison in self.comparisons:
+            if comparison.evaluation.name == name:
+                return comparison
+        raise KeyError(name)
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "inflation": self.inflation}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Self:
+        """Inverse of ``to_json``."""
+        return cls(
+            dataset=value["dataset"],
+            seed=value["seed"],
+            frozen=value["frozen"],
+            comparisons=tuple(
+                Comparison(Evaluation(**row["evaluation"]), Interval(**row["versus_all"])) for row in value["comparisons"]
+            ),
+            choices=dict(value["choices"]),
+            validation=Evaluation(**value["validation"]),
+            receipt=Receipt(**value["receipt"]),
+        )
+
+
+def outcomes_sha256(matrix: OutcomeMatrix) -> str:
+    """Hash of questions, scores and tokens, in order."""
+    digest = hashlib.sha256(dump_json([asdict(question) for question in matrix.questions]).encode("ascii"))
+    for array in (matrix.scores, matrix.tokens):
+        digest.update(np.ascontiguousarray(array, dtype="<f8").tobytes())
+    return digest.hexdigest()
+
+
+def held_out_test(
+    frozen: FittedPolicy, splits: SplitOutcomes, dataset: str, seed: int, receipt: Receipt, settings: Settings
+) -> TestResult:
+    """Test a frozen policy, and every baseline beside it, on the test questions.
+
+    Baselines are fitted on the training questions; nothing is fitted to, or chosen on, the test questions, but for the oracle,
+    which is an upper bound and not a policy.
+
+    Args:
+        frozen: The frozen policy with its state.
+        splits: Outcomes of the three parts; the validation part serves to state the inflation.
+        dataset: Name of the dataset.
+        seed: Split seed.
+        receipt: Names the policy, the outcomes and the time.
+        settings: Token price, baselines and bootstrap.
+
+    Raises:
+        ArtifactError: A cell needed was never swept, or nothing needed has a score.
+    """
+    test, lambda_ = splits.test, settings.search.lambda_
+    choices = frozen.choices(policy_inputs(test, labels=True))
+    rows = [
+        _Row(FROZEN_ROW, "frozen", outcomes_of(test, choices, FROZEN_ROW)),
+        _policy_row(frozen, test, LABEL_FREE_ROW, "frozen", labels=False),
+        *_baseline_rows(splits, FitContext.of(settings, seed), settings),
+        _Row("random", "random", random_outcomes(test)),
+        _Row("oracle", "oracle", outcomes_of(test, oracle_choices(test, lambda_), "oracle")),
+    ]
+    return TestResult(
+        dataset=dataset,
+        seed=seed,
+        frozen=frozen.name,
+        comparisons=_compare(rows, test, settings),
+        choices={question.id: int(mask) for question, mask in zip(test.questions, choices, strict=True)},
+        validation=evaluate_policy(frozen, fully_scored(splits.validation), lambda_),
+        receipt=receipt,
+    )
+
+
+@dataclass(frozen=True)
+class _Row:
+    name: str
+    kind: EvaluationKind
+    outcomes: PerQuestion
+
+
+def _policy_row(fitted: FittedPolicy, test: OutcomeMatrix, name: str, kind: EvaluationKind, labels: bool) -> _Row:
+    return _Row(name, kind, outcomes_of(test, fitted.choices(policy_inputs(test, labels)), name))
+
+
+def _baseline_rows(splits: SplitOutcomes, context: FitContext, settings: Settings) -> list[_Row]:
+    fitted = [policy.fitted(splits.train, context) for policy in baseline_policies(settings.policies)]
+    return [_policy_row(policy, splits.test, policy.name, policy.policy.kind, labels=True) for policy in fitted]
+
+
+def _compare(rows: list[_Row], test: OutcomeMatrix, settings: Settings) -> tuple[Comparison, ...]:
+    evaluation = settings.evaluation
+    all_scores = test.scores[:, FULL_SUBSET - 1]
+    return tuple(
+        Comparison(
+            row.outcomes.evaluation(row.name, row.kind, settings.search.lambda_),
+            paired_bootstrap(
+                row.outcomes.scores - all_scores,
+                test.episode_ids,
+                evaluation.bootstrap_samples,
+                evaluation.confidence,
+                evaluation.bootstrap_seed,
+            ),
+        )
+        for row in rows
+    )

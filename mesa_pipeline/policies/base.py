@@ -87,6 +87,10 @@ class Policy(ABC):
             ArtifactError: Some training cells were never swept, or none has a score.
         """
 
+    def fitted(self, train: OutcomeMatrix, context: FitContext) -> "FittedPolicy":
+        """The policy with what it learns from the training outcomes; raises as ``fit`` does."""
+        return FittedPolicy(self, self.fit(train, context))
+
     @abstractmethod
     def select(self, state: State, question: PolicyInput) -> int:
         """Mask of the structures to read, 1..31."""

@@ -1,9 +1,9 @@
 """Policies that look the subset up by benchmark labels (paper, Table 9), raw or shrunk, and route-to-one.
 
 Each combination of label values is a cell; leaving labels open gives the wider cells it belongs to, up to the one of all
-questions. A shrunk lookup pulls the estimate of a cell towards the mean of its parents, the cells with one label fewer, which were
-shrunk before it. A raw lookup trusts a cell however few questions it has. Either way a label that is absent, or was never seen in
-training, is left open, so every question has a cell.
+questions. A shrunk lookup pulls the estimate of a cell towards the mean of its parents, the cells with one label fewer, which
+were shrunk before it. A raw lookup trusts a cell however few questions it has. Either way a label that is absent, or was never
+seen in training, is left open, so every question has a cell.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,0 +1,131 @@
+"""A chosen policy as three files that nobody changes any more: ``policy.json``, ``state.json`` and ``manifest.json``.
+
+The manifest is removed first and written last, so after a kill there is either no manifest or a whole frozen policy.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from mesa_pipeline import __version__
+from mesa_pipeline.artifacts import file_sha256, read_json, write_json
+from mesa_pipeline.errors import ArtifactError
+from mesa_pipeline.evaluation.evaluate import Evaluation
+from mesa_pipeline.policies import FittedPolicy, PolicyInput, open_policy
+
+POLICY_FILE = "policy.json"
+STATE_FILE = "state.json"
+MANIFEST_FILE = "manifest.json"
+MADE_BY = "mesa optimize"
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """What a frozen policy was made from.
+
+    Attributes:
+        dataset: Name of the dataset.
+        split_seed: Seed of the split.
+        outcomes: Fingerprint of each outcome file used, by its key.
+        reader: Name of the answer model.
+        judge: Name of the judge or reward.
+        embedder: Name of the embedding model.
+        tokenizer: Name of the token counter.
+    """
+
+    dataset: str
+    split_seed: int
+    outcomes: Mapping[str, str]
+    reader: str
+    judge: str
+    embedder: str
+    tokenizer: str
+
+
+@dataclass(frozen=True)
+class FrozenPolicy:
+    """A frozen policy, read back and verified.
+
+    Attributes:
+        fitted: The policy with its state.
+        provenance: What it was made from.
+        validation: What it was worth where it was chosen.
+        manifest_sha256: Hash of its manifest, which names it for good.
+    """
+
+    fitted: FittedPolicy
+    provenance: Provenance
+    validation: Evaluation
+    manifest_sha256: str
+
+    @property
+    def name(self) -> str:
+        return self.fitted.name
+
+    def select(self, question: PolicyInput) -> int:
+        """Mask of the structures to read for one question."""
+        return self.fitted.select(question)
+
+    def explain(self, question: PolicyInput) -> str:
+        """One line on what is chosen for a question and why, such as ``lookup by domain: Game -> S+T``."""
+        return self.fitted.explain(question)
+
+
+def freeze(directory: Path, fitted: FittedPolicy, provenance: Provenance, validation: Evaluation) -> FrozenPolicy:
+    """Write a policy into a directory, in place of any that was there, and read it back.
+
+    Raises:
+        ArtifactError: The directory cannot be written.
+    """
+    _remove(directory / MANIFEST_FILE)
+    write_json(directory / POLICY_FILE, fitted.policy.spec())
+    write_json(directory / STATE_FILE, fitted.state)
+    manifest = {
+        "name": fitted.name,
+        "sha256": {name: file_sha256(directory / name) for name in (POLICY_FILE, STATE_FILE)},
+        "provenance": asdict(provenance),
+        "validation": asdict(validation),
+        "package_version": __version__,
+    }
+    write_json(directory / MANIFEST_FILE, manifest)
+    return load_frozen(directory)
+
+
+def load_frozen(directory: Path) -> FrozenPolicy:
+    """Read a frozen policy and verify that it is what was frozen.
+
+    Raises:
+        ArtifactError: It is missing, incomplete or was changed; names the command that makes it.
+        PolicyError: It needs a policy type that this version does not have.
+    """
+    path = directory / MANIFEST_FILE
+    manifest = read_json(path, MADE_BY)
+    try:
+        hashes = {name: manifest["sha256"][name] for name in (POLICY_FILE, STATE_FILE)}
+        provenance = Provenance(**manifest["provenance"])
+        validation = Evaluation(**manifest["validation"])
+    except (KeyError, TypeError) as error:
+        raise ArtifactError(f"{path} is not the manifest of a frozen policy; make one with `{MADE_BY}`") from error
+    contents = {name: _read_verified(directory / name, expected) for name, expected in hashes.items()}
+    fitted = FittedPolicy(open_policy(contents[POLICY_FILE]), contents[STATE_FILE])
+    return FrozenPolicy(fitted, provenance, validation, file_sha256(path))
+
+
+def _read_verified(path: Path, expected_sha256: str) -> Any:
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError as error:
+        raise ArtifactError(f"{path} is missing from a frozen policy; freeze it anew with `{MADE_BY}`") from error
+    if hashlib.sha256(content).hexdigest() != expected_sha256:
+        raise ArtifactError(f"{path} was changed after it was frozen; freeze it anew with `{MADE_BY}`")
+    return json.loads(content)
+
+
+def _remove(path: Path) -> None:
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise ArtifactError(f"cannot replace {path}: {error.strerror}") from error
