@@ -1,0 +1,68 @@
+"""What the simulated worlds share: the making of turns, and remarks that go by while the agent is busy with something else."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import TypeVar
+
+from mesa_pipeline.datasets.synthetic.events import Event, Notice, Turn
+from mesa_pipeline.datasets.synthetic.names import unique_identifiers
+from mesa_pipeline.datasets.synthetic.wording import Topic
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """A line that joins the observation of whichever step comes next, with what it reports."""
+
+    text: str
+    events: tuple[Event, ...]
+
+
+class World(ABC):
+    """State of one simulated environment together with the agent that acts in it.
+
+    ``play`` never ends by itself: the caller takes as many turns as the episode is long. State stays bounded, and what is
+    finished is replaced by something new, so that a long episode is no repetition of a short one.
+    """
+
+    task: str
+
+    def __init__(self, rng: Random, identifier_prefix: str, topics: Sequence[Topic]) -> None:
+        self.rng = rng
+        self._identifiers = unique_identifiers(rng, identifier_prefix)
+        self._topics = rng.sample(list(topics), len(topics))
+        self._remarks: list[Remark] = []
+
+    @abstractmethod
+    def play(self) -> Iterator[Turn]:
+        """Act for ever, one turn at a time."""
+
+    def turn(self, action: str, observation: str, *events: Event, ok: bool = True) -> Turn:
+        """A turn, with the remarks that were waiting added to its observation."""
+        lines = [observation, *(remark.text for remark in self._remarks)]
+        reported = (*events, *(event for remark in self._remarks for event in remark.events))
+        self._remarks.clear()
+        return Turn(action, "\n".join(line for line in lines if line), reported, ok)
+
+    def interject(self, text: str, *events: Event) -> None:
+        """Let a line go by with the next turn."""
+        self._remarks.append(Remark(text, events))
+
+    def gossip(self, chance: float) -> None:
+        """With some chance let one of the remaining topics go by; each is mentioned once in an episode."""
+        if self._topics and self.chance(chance):
+            topic = self._topics.pop()
+            answer = self.pick(topic.answers)
+            self.interject(topic.statement.format(answer=answer), Notice(topic.key, answer))
+
+    def identifier(self) -> str:
+        return next(self._identifiers)
+
+    def chance(self, probability: float) -> bool:
+        return self.rng.random() < probability
+
+    def pick(self, choices: Sequence[T]) -> T:
+        return self.rng.choice(choices)
