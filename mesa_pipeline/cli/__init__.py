@@ -1,0 +1,58 @@
+"""The ``mesa`` command. Settings and environment are read here (and in ``defs/resources``), nowhere below."""
+
+import logging
+import sys
+
+import click
+
+from mesa_pipeline import __version__
+from mesa_pipeline.cli import ask, doctor, pipeline, ui
+from mesa_pipeline.errors import MesaError, WorkFailed
+
+EXIT_FAILED_ITEMS = 1
+EXIT_CANNOT_WORK = 2
+EXIT_INTERRUPTED = 130
+
+
+class CommandsInOrder(click.Group):
+    """Lists the commands in the order they are used, not by the alphabet."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+
+@click.group(cls=CommandsInOrder, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="mesa")
+@click.option("-v", "--verbose", is_flag=True, help="Log what is being done to standard error.")
+def mesa(verbose: bool) -> None:
+    """Read an agent's long history through the right memories for each question.
+
+    MESA stores every trajectory in five structures (summary, temporal store, graph, vectors, raw windows), measures what each
+    of their 31 combinations is worth for answering questions, learns which to read for which question, and proves it on
+    held-out episodes.
+
+    Start with `mesa run`: it needs no data, no server and no key. Then open the report it names.
+    """
+    logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+
+
+for command in (*pipeline.COMMANDS, ask.ask_command, doctor.doctor_command, ui.ui_command):
+    mesa.add_command(command)
+
+
+def main() -> None:
+    """Entry point: a problem with a remedy is one message and exit code 2; failed items are exit code 1."""
+    try:
+        mesa.main(standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted; run the same command again to continue", err=True)
+        sys.exit(EXIT_INTERRUPTED)
+    except WorkFailed as error:
+        click.echo(f"mesa: {error}", err=True)
+        sys.exit(EXIT_FAILED_ITEMS)
+    except MesaError as error:
+        click.echo(f"mesa: {error}", err=True)
+        sys.exit(EXIT_CANNOT_WORK)

@@ -1,0 +1,98 @@
+"""``mesa doctor``: is everything here that the system needs, found out by trying it."""
+
+import importlib.metadata
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import click
+
+from mesa_pipeline.artifacts import write_text
+from mesa_pipeline.cli.options import settings_options
+from mesa_pipeline.cli.terminal import Terminal
+from mesa_pipeline.config import Settings
+from mesa_pipeline.errors import MesaError
+from mesa_pipeline.stages.context import embedder_opener, open_reading
+
+FREE_BYTES_WANTED = 5 * 10**9
+PACKAGES = ("dagster", "dagster-postgres", "mlflow", "sentence-transformers", "torch", "networkx", "pgvector", "elasticsearch")
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing tried. ``needed`` is false for what only some features use."""
+
+    name: str
+    ok: bool
+    detail: str
+    needed: bool = True
+
+
+@click.command("doctor")
+@settings_options
+def doctor_command(settings: Settings, workspace: Path, terminal: Terminal) -> None:
+    """Check the installation by using it, and say what is missing and how to get it."""
+    attempts: dict[str, Callable[[], str]] = {
+        "Python": lambda: sys.version.split()[0],
+        "workspace": lambda: _workspace(workspace),
+        "token counter": lambda: _token_counter(settings),
+        "embedder": lambda: _embedder(settings),
+        "reader": lambda: open_reading(settings, "synthetic").reader.name,
+    }
+    checks = [_attempt(name, attempt) for name, attempt in attempts.items()]
+    checks += [_package(name) for name in PACKAGES]
+    checks.append(_data_version_control())
+    for check in checks:
+        mark = "ok" if check.ok else ("MISSING" if check.needed else "absent")
+        terminal.say(f"{mark:<8} {check.name:<22} {check.detail}")
+    broken = [check.name for check in checks if check.needed and not check.ok]
+    terminal.result({"ok": not broken, "checks": [asdict(check) for check in checks]})
+    if broken:
+        raise MesaError(f"not ready: {', '.join(broken)}; `make setup` installs what is pinned in constraints.txt")
+    terminal.say("\nReady. `mesa run` shows what the system is for.")
+
+
+def _attempt(name: str, attempt: Callable[[], str]) -> Check:
+    try:
+        return Check(name, True, attempt())
+    except (MesaError, OSError, ImportError) as error:
+        return Check(name, False, str(error))
+
+
+def _workspace(workspace: Path) -> str:
+    workspace.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=workspace) as folder:
+        write_text(Path(folder) / "probe", "x")
+    free = shutil.disk_usage(workspace).free
+    short = "" if free >= FREE_BYTES_WANTED else " (little: large datasets need several GB)"
+    return f"{workspace.absolute()} can be written, {free / 1e9:.0f} GB free{short}"
+
+
+def _token_counter(settings: Settings) -> str:
+    counter = open_reading(settings, "synthetic").counter
+    return f"{counter.name} counts {counter.count('Step 1 of 2')} tokens in 'Step 1 of 2'"
+
+
+def _embedder(settings: Settings) -> str:
+    embedder = embedder_opener(settings.llm)()
+    vectors = embedder.embed(["ready?"])
+    return f"{embedder.name} gives {vectors.shape[1]} dimensions"
+
+
+def _package(name: str) -> Check:
+    try:
+        return Check(name, True, importlib.metadata.version(name))
+    except importlib.metadata.PackageNotFoundError:
+        return Check(name, False, f"install it with `pip install {name}`, pinned as in constraints.txt")
+
+
+def _data_version_control() -> Check:
+    """DVC cannot share Dagster's environment, so it is looked for beside ours and on the path."""
+    beside = Path(sys.prefix).parent / ".venv-dvc" / "bin" / "dvc"
+    found = str(beside) if os.access(beside, os.X_OK) else shutil.which("dvc")
+    detail = found or "only needed to version data: `make dvc-setup` puts it into its own environment"
+    return Check("dvc", found is not None, detail, needed=False)

@@ -1,0 +1,62 @@
+"""Split: which episodes train, validate and test a policy, for one seed."""
+
+import time
+from dataclasses import asdict
+
+from mesa_pipeline.artifacts import exclusive, fingerprint, read_json, write_json
+from mesa_pipeline.datasets.splits import EpisodeInfo, Split, split_episodes
+from mesa_pipeline.errors import ArtifactError
+from mesa_pipeline.stages.context import StageContext
+from mesa_pipeline.stages.storage import EpisodeEntry, Manifest, read_manifest
+from mesa_pipeline.types import Summary
+
+
+def split(context: StageContext, seed: int) -> Summary:
+    """Draw the split of one seed; episodes without questions take no part.
+
+    Raises:
+        DataError: There are too few episodes with questions.
+        ArtifactError: The episodes are not there yet.
+    """
+    started = time.perf_counter()
+    manifest = read_manifest(context.layout)
+    path = context.layout.split(seed)
+    key = split_fingerprint(context, manifest, seed)
+    is_kept = path.exists() and read_json(path, "mesa split").get("fingerprint") == key
+    if not is_kept:
+        drawn = split_episodes(_infos(manifest), seed, context.settings.splits.ratio)
+        with exclusive(context.layout):
+            write_json(path, {"fingerprint": key, **asdict(drawn)})
+    drawn = read_split(context, seed)
+    facts: dict[str, object] = {"train": len(drawn.train), "val": len(drawn.val), "test": len(drawn.test)}
+    if drawn.warnings:
+        facts["warnings"] = len(drawn.warnings)
+    return Summary(f"split seed {seed}", int(not is_kept), int(is_kept), time.perf_counter() - started, facts=facts)
+
+
+def split_fingerprint(context: StageContext, manifest: Manifest, seed: int) -> str:
+    """Key of a split: the episodes with their labels, the ratio and the seed."""
+    infos = [asdict(info) for info in _infos(manifest)]
+    return fingerprint("split", infos, list(context.settings.splits.ratio), seed)
+
+
+def read_split(context: StageContext, seed: int) -> Split:
+    """The split of one seed.
+
+    Raises:
+        ArtifactError: It has not been drawn yet, or for other episodes than there are now.
+    """
+    command = f"mesa split --seed {seed}"
+    raw = read_json(context.layout.split(seed), command)
+    if raw.pop("fingerprint") != split_fingerprint(context, read_manifest(context.layout), seed):
+        raise ArtifactError(f"{context.layout.split(seed)} was drawn for other episodes or settings; run `{command}`")
+    parts = {name: tuple(raw[name]) for name in ("train", "val", "test", "warnings")}
+    return Split(seed, **parts)
+
+
+def _infos(manifest: Manifest) -> list[EpisodeInfo]:
+    return [_info(entry) for entry in manifest.episodes if entry.question_count]
+
+
+def _info(entry: EpisodeEntry) -> EpisodeInfo:
+    return EpisodeInfo(entry.id, entry.domain, entry.task_type, entry.qa_types)

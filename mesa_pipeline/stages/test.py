@@ -1,0 +1,90 @@
+"""Test: the frozen policy on the held-out episodes, once. Only here, after the freeze, are their outcomes opened."""
+
+import time
+from datetime import UTC, datetime
+
+from mesa_pipeline.artifacts import exclusive, fingerprint, read_json, write_json
+from mesa_pipeline.errors import ArtifactError
+from mesa_pipeline.evaluation.held_out import (
+    FROZEN_ROW,
+    Receipt,
+    SplitOutcomes,
+    TestResult,
+    held_out_test,
+    outcomes_sha256,
+)
+from mesa_pipeline.stages.context import StageContext
+from mesa_pipeline.stages.optimize import read_frozen, search_key, tracked_search
+from mesa_pipeline.stages.split import read_split
+from mesa_pipeline.stages.table import read_table
+from mesa_pipeline.tracking import Tracker
+from mesa_pipeline.types import Summary
+
+
+def test(context: StageContext, seed: int, tracker: Tracker) -> Summary:
+    """Test the frozen policy of a seed, and every baseline beside it.
+
+    The same frozen policy is tested on the same outcomes once: another call returns what the first one found, receipt and all.
+
+    Raises:
+        ArtifactError: No policy is frozen, or some outcomes are missing; says which command makes them.
+    """
+    started = time.perf_counter()
+    frozen = read_frozen(context, seed)
+    split = read_split(context, seed)
+    train, validation, held_out = (read_table(context, ids) for ids in (split.train, split.val, split.test))
+    receipt = Receipt(frozen.manifest_sha256, outcomes_sha256(held_out.matrix), datetime.now(UTC).isoformat(timespec="seconds"))
+    key = _test_fingerprint(context, receipt)
+    kept = _stored_fingerprint(context, seed) == key
+    if not kept:
+        parts = SplitOutcomes(train.matrix, validation.matrix, held_out.matrix)
+        result = held_out_test(frozen.fitted, parts, context.dataset, seed, receipt, context.settings)
+        with exclusive(context.layout):
+            write_json(context.layout.test(seed), {"fingerprint": key, **result.to_json()})
+            tracker.test(tracked_search(context, seed, search_key(context, seed)), _metrics(result))
+    facts = _facts(read_test(context, seed))
+    return Summary(f"test seed {seed}", int(not kept), int(kept), time.perf_counter() - started, facts=facts)
+
+
+def read_test(context: StageContext, seed: int) -> TestResult:
+    """What the test of a seed found.
+
+    Raises:
+        ArtifactError: There has been none.
+    """
+    return TestResult.from_json(read_json(context.layout.test(seed), f"mesa test --seed {seed}"))
+
+
+def _test_fingerprint(context: StageContext, receipt: Receipt) -> str:
+    settings = context.settings
+    sections = [settings.evaluation.model_dump(), settings.search.model_dump(), settings.policies.model_dump()]
+    return fingerprint("test", receipt.manifest_sha256, receipt.outcomes_sha256, sections)
+
+
+def _stored_fingerprint(context: StageContext, seed: int) -> str | None:
+    try:
+        return str(read_json(context.layout.test(seed), "mesa test")["fingerprint"])
+    except ArtifactError:
+        return None
+
+
+def _metrics(result: TestResult) -> dict[str, float | None]:
+    frozen = result.row(FROZEN_ROW)
+    return {
+        "test_J": frozen.evaluation.score,
+        "test_C": frozen.evaluation.tokens,
+        "test_objective": frozen.evaluation.objective,
+        "test_versus_all": frozen.versus_all.mean,
+        "test_versus_all_low": frozen.versus_all.low,
+        "test_versus_all_high": frozen.versus_all.high,
+        "inflation": result.inflation,
+    }
+
+
+def _facts(result: TestResult) -> dict[str, object]:
+    frozen, everything = result.row(FROZEN_ROW), result.row("all")
+    return {
+        "policy": result.frozen,
+        "score": f"{100 * frozen.evaluation.score:.2f} (all: {100 * everything.evaluation.score:.2f})",
+        "tokens": f"{frozen.evaluation.tokens:,.0f} (all: {everything.evaluation.tokens:,.0f})",
+    }
