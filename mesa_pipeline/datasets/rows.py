@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from mesa_pipeline.errors import DataError
 from mesa_pipeline.types import Episode, Step
@@ -16,6 +16,18 @@ from mesa_pipeline.types import Episode, Step
 ABSENT_MARKS = {"", "\u2014"}
 SHOWN_CHARS = 60
 UTF8_BOM = b"\xef\xbb\xbf"
+
+
+class Placed(Protocol):
+    """Something that stands at a place in a file."""
+
+    @property
+    def where(self) -> str:
+        """The place, as shown to a person."""
+        ...
+
+
+P = TypeVar("P", bound=Placed)
 
 
 @dataclass(frozen=True)
@@ -141,7 +153,7 @@ class Fields:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row of a file: its place and its JSON value, or the problem that kept it from being read."""
+    """One row of a file: its place and its JSON value, or the whole message about why it could not be read."""
 
     where: str
     value: Any = None
@@ -154,7 +166,7 @@ class Row:
             DataError: The row could not be read.
         """
         if self.problem is not None:
-            raise DataError(f"{self.where}: {self.problem}")
+            raise DataError(self.problem)
         return self.value
 
     def fields(self) -> Fields:
@@ -174,12 +186,13 @@ def parse_row(where: str, content: bytes) -> Row:
     try:
         return Row(where, json.loads(content.decode("utf-8")))
     except UnicodeDecodeError as error:
-        return Row(where, problem=f"byte {error.start} is not UTF-8; save the file as UTF-8")
+        problem = f"byte {error.start} is not UTF-8; save the file as UTF-8"
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}" if error.lineno > 1 else f"column {error.colno}"
-        return Row(where, problem=f"not valid JSON at {place} ({error.msg}); it may be cut short or edited: restore the file")
+        problem = f"not valid JSON at {place} ({error.msg}); it may be cut short or edited: restore the file"
     except (RecursionError, ValueError):
-        return Row(where, problem="JSON is nested too deeply or holds a number that is too long; correct or remove it")
+        problem = "JSON is nested too deeply or holds a number that is too long; correct or remove it"
+    return Row(where, problem=f"{where}: {problem}")
 
 
 def read_bytes(path: Path) -> bytes:
@@ -198,19 +211,22 @@ def read_bytes(path: Path) -> bytes:
 
 
 def read_lines(path: Path) -> Iterator[Row]:
-    """Rows of a JSON-lines file, split at line feeds alone; blank lines are passed over.
+    """Rows of a JSON-lines file.
 
     Raises:
         DataError: The file cannot be read, or is empty.
     """
-    for number, line in enumerate(read_bytes(path).split(b"\n"), start=1):
+    return split_lines(path, read_bytes(path))
+
+
+def split_lines(path: Path, content: bytes) -> Iterator[Row]:
+    """Rows of a JSON-lines file's content, split at line feeds alone; blank lines are passed over."""
+    for number, line in enumerate(content.split(b"\n"), start=1):
         if line.strip():
             yield parse_row(f"{path}, line {number}", line)
 
 
-def collect_episodes(
-    source: Path, rows: Iterable[Row], read: Callable[[Row], Episode], *, skip_invalid: bool
-) -> LoadedEpisodes:
+def collect_episodes(source: Path, rows: Iterable[P], read: Callable[[P], Episode], *, skip_invalid: bool) -> LoadedEpisodes:
     """Read rows into episodes whose ids are unique.
 
     Args:
