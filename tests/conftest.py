@@ -1,11 +1,14 @@
 """Fixtures every test may use."""
 
 import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from mesa_pipeline.config import Settings, load_settings
+from mesa_pipeline.outcomes import OutcomeMatrix, QuestionInfo
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -23,3 +26,37 @@ def dev_data() -> Path:
     if not path.is_dir():
         pytest.skip(f"development data not found at {path}; set MESA_DEV_DATA to its folder")
     return path
+
+
+MakeMatrix = Callable[..., OutcomeMatrix]
+
+
+@pytest.fixture(scope="session")
+def make_matrix() -> MakeMatrix:
+    """Outcomes of questions given as ``(episode, domain, qa_type)``, with scores and tokens of shape ``(n, 31)``."""
+
+    def make(labels: Sequence[tuple[str, str, str | None]], scores: np.ndarray, tokens: np.ndarray) -> OutcomeMatrix:
+        questions = tuple(
+            QuestionInfo(f"{episode}#{k}", episode, f"question {k}?", domain, "", qa_type, 10)
+            for k, (episode, domain, qa_type) in enumerate(labels)
+        )
+        return OutcomeMatrix(questions, np.array(scores, dtype=float), np.array(tokens, dtype=float))
+
+    return make
+
+
+@pytest.fixture
+def six_questions(make_matrix: MakeMatrix) -> OutcomeMatrix:
+    """A table small enough to work by hand.
+
+    A subset of k structures costs 1000 k tokens. S scores 1, 1/2, 1/2 on Game and 0 on WEB; T scores 0, 0, 1/2 on Game and
+    1, 1, 1/2 on WEB; all five score 1/2 everywhere; any other subset 1/5.
+    """
+    labels = [("g1", "Game", "A"), ("g1", "Game", "B"), ("g2", "Game", "A")]
+    labels += [("w1", "WEB", "A"), ("w1", "WEB", "B"), ("w2", "WEB", None)]
+    scores = np.full((6, 31), 0.2)
+    scores[:, 0] = [1.0, 0.5, 0.5, 0.0, 0.0, 0.0]
+    scores[:, 1] = [0.0, 0.0, 0.5, 1.0, 1.0, 0.5]
+    scores[:, 30] = 0.5
+    tokens = np.tile([1000.0 * mask.bit_count() for mask in range(1, 32)], (6, 1))
+    return make_matrix(labels, scores, tokens)

@@ -1,6 +1,5 @@
 """What decides, question by question, which structures to read. To add a family: a module here, a line in ``POLICIES``."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from mesa_pipeline import subsets
@@ -13,19 +12,19 @@ from mesa_pipeline.policies.lookup import LookupPolicy
 POLICIES: dict[str, type[Policy]] = {"fixed": FixedPolicy, "best_fixed": BestFixedPolicy, "lookup": LookupPolicy}
 
 
-def open_policy(spec: Mapping[str, Any]) -> Policy:
-    """The policy that ``spec()`` described.
+def open_policy(spec: Any) -> Policy:
+    """The policy that ``spec()`` described; ``spec`` is any JSON value, as read from a file.
 
     Raises:
         PolicyError: The type is not registered, or the description is not one of that type.
     """
-    family = POLICIES.get(spec.get("type", ""))
-    if family is None:
-        raise PolicyError(f"unknown policy type {spec.get('type')!r}; known are {', '.join(POLICIES)}")
+    kind = spec.get("type") if isinstance(spec, dict) else None
+    if not isinstance(kind, str) or kind not in POLICIES:
+        raise PolicyError(f"unknown policy type {kind!r}; known are {', '.join(POLICIES)}")
     try:
-        return family.from_spec(spec)
+        return POLICIES[kind].from_spec(spec)
     except (KeyError, TypeError, ValueError) as error:
-        raise PolicyError(f"not a description of a {spec['type']!r} policy: {error!r}") from error
+        raise PolicyError(f"not a description of a {kind!r} policy: {error!r}") from error
 
 
 def baseline_policies(settings: PoliciesSettings) -> list[Policy]:
