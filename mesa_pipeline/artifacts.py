@@ -14,7 +14,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -133,7 +133,8 @@ def write_bytes(path: Path, content: bytes) -> None:
             os.fsync(file.fileno())
         temporary.replace(path)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
         raise ArtifactError(f"cannot write {path}: {error.strerror}; free space or choose another --workspace") from error
 
 

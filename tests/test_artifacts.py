@@ -1,0 +1,177 @@
+import json
+import multiprocessing
+import os
+import resource
+import signal
+import string
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mesa_pipeline import artifacts
+from mesa_pipeline.artifacts import Journal, Layout
+from mesa_pipeline.errors import ArtifactError, WorkspaceBusy
+
+any_text = st.text(alphabet=st.characters(codec=None, categories=["L", "N", "P", "S", "Z", "C", "M"]))
+
+
+@given(any_text, any_text)
+def test_slugs_are_safe_names_and_distinct(one, other):
+    name = artifacts.slug(one)
+    assert set(name) <= set(string.ascii_letters + string.digits + "_-")
+    assert 0 < len(name) < 64
+    assert (artifacts.slug(one) == artifacts.slug(other)) == (one == other)
+
+
+@pytest.mark.parametrize("hostile", ["../../x", "/etc/passwd", "a/b", "..", "", "con\x00", "\ud83d"])
+def test_a_hostile_id_never_becomes_a_path(tmp_path, hostile):
+    layout = Layout(tmp_path, "synthetic")
+    path = layout.episode(artifacts.slug(hostile))
+    assert path.parent == tmp_path / "synthetic" / "episodes"
+
+
+@pytest.mark.parametrize("name", ["../up", "a/b", "", ".hidden", "a b"])
+def test_a_dataset_name_that_is_no_folder_name_is_refused(tmp_path, name):
+    with pytest.raises(ArtifactError):
+        _ = Layout(tmp_path, name).root
+
+
+def test_fingerprints_depend_on_every_part_and_on_nothing_else():
+    assert artifacts.fingerprint("a", {"x": 1, "y": 2}) == artifacts.fingerprint("a", {"y": 2, "x": 1})
+    assert artifacts.fingerprint("a", 1) != artifacts.fingerprint("a", "1")
+    assert artifacts.fingerprint(["a", "b"]) != artifacts.fingerprint("a", "b")
+
+
+@given(
+    st.lists(st.dictionaries(any_text, st.one_of(any_text, st.integers(), st.floats(allow_nan=False, allow_infinity=False))))
+)
+def test_records_survive_the_round_trip(tmp_path_factory, records):
+    path = tmp_path_factory.mktemp("records") / "x.jsonl"
+    artifacts.write_records(path, {"fingerprint": "f"}, records)
+    assert list(artifacts.read_records(path, "make x")) == records
+    assert artifacts.is_current(path, "f")
+    assert not artifacts.is_current(path, "g")
+
+
+def test_not_a_number_is_never_written(tmp_path):
+    with pytest.raises(ValueError, match="JSON"):
+        artifacts.write_records(tmp_path / "x.jsonl", {"fingerprint": "f"}, [{"score": float("nan")}])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_damaged_record_is_named_with_its_line(tmp_path):
+    path = tmp_path / "x.jsonl"
+    path.write_text('{"fingerprint":"f"}\n{"a":1}\n{"a":\n')
+    with pytest.raises(ArtifactError, match=r"x\.jsonl:3.*make x"):
+        list(artifacts.read_records(path, "make x"))
+
+
+def test_a_missing_artifact_names_the_command_that_makes_it(tmp_path):
+    with pytest.raises(ArtifactError, match="mesa sweep"):
+        artifacts.read_json(tmp_path / "none.json", "mesa sweep")
+
+
+@pytest.fixture
+def no_room():
+    """Files may grow to 100 bytes: what a full disk does to a writer, without filling one."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_full_disk_leaves_the_old_content_and_no_rest(tmp_path, no_room):
+    path = tmp_path / "x.json"
+    artifacts.write_bytes(path, b"old")
+    with pytest.raises(ArtifactError, match="free space"):
+        artifacts.write_bytes(path, b"new" * 100)
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_journal_that_met_a_full_disk_is_continued(tmp_path, no_room):
+    target = tmp_path / "x.jsonl"
+    journal = Journal(target, {"fingerprint": "f"})
+    journal.append([{"n": 1}])
+    with pytest.raises(ArtifactError, match="same command again"):
+        journal.append([{"n": 2, "text": "x" * 200}])
+    assert Journal(target, {"fingerprint": "f"}).records == [{"n": 1}]
+
+
+def test_arrays_survive_and_equal_arrays_give_equal_bytes():
+    arrays = {"b": np.arange(6, dtype=np.float32).reshape(2, 3), "a": np.zeros(0, dtype=np.int64)}
+    content = artifacts.encode_arrays(arrays)
+    assert content == artifacts.encode_arrays(dict(reversed(arrays.items())))
+    found = artifacts.decode_arrays(content)
+    assert {name: array.tolist() for name, array in found.items()} == {name: array.tolist() for name, array in arrays.items()}
+    with pytest.raises(ValueError, match="Object arrays"):
+        artifacts.encode_arrays({"o": np.array([object()])})
+
+
+def test_a_journal_is_continued_where_it_was_cut(tmp_path):
+    target = tmp_path / "x.jsonl"
+    header = {"fingerprint": "f"}
+    Journal(target, header).append([{"n": 1}, {"n": 2}])
+    partial = tmp_path / "x.jsonl.partial"
+    with partial.open("ab") as file:
+        file.write(b'{"n": 3')
+    again = Journal(target, header)
+    assert again.records == [{"n": 1}, {"n": 2}]
+    again.append([{"n": 3}])
+    again.finish(again.records)
+    assert not partial.exists()
+    assert [json.loads(line) for line in target.read_text().splitlines()] == [header, {"n": 1}, {"n": 2}, {"n": 3}]
+
+
+@given(st.integers(min_value=0, max_value=200))
+def test_a_journal_cut_at_any_byte_keeps_every_whole_record(tmp_path_factory, cut):
+    folder = tmp_path_factory.mktemp("journal")
+    target = folder / "x.jsonl"
+    header = {"fingerprint": "f"}
+    records = [{"n": n, "text": "ä\ud83d\x00"} for n in range(4)]
+    Journal(target, header).append(records)
+    partial = folder / "x.jsonl.partial"
+    content = partial.read_bytes()[:cut]
+    partial.write_bytes(content)
+    assert Journal(target, header).records == records[: max(content.count(b"\n") - 1, 0)]
+
+
+def test_a_journal_of_something_else_is_started_anew(tmp_path):
+    target = tmp_path / "x.jsonl"
+    Journal(target, {"fingerprint": "old"}).append([{"n": 1}])
+    assert Journal(target, {"fingerprint": "new"}).records == []
+
+
+def test_what_is_incomplete_can_be_read_and_continued(tmp_path):
+    target = tmp_path / "x.jsonl"
+    journal = Journal(target, {"fingerprint": "f"})
+    journal.append([{"n": 1}])
+    journal.publish_incomplete(journal.records)
+    assert not artifacts.is_current(target, "f")
+    assert list(artifacts.read_records(target, "make x")) == [{"n": 1}]
+    assert Journal(target, {"fingerprint": "f"}).records == [{"n": 1}]
+
+
+def _hold(layout, held):
+    with artifacts.exclusive(layout):
+        held.set()
+        signal.pause()
+
+
+def test_a_workspace_has_one_owner_and_a_killed_owner_frees_it(tmp_path):
+    layout = Layout(tmp_path, "synthetic")
+    spawn = multiprocessing.get_context("spawn")
+    held = spawn.Event()
+    owner = spawn.Process(target=_hold, args=(layout, held))
+    owner.start()
+    try:
+        assert held.wait(30)
+        with pytest.raises(WorkspaceBusy, match=str(owner.pid)), artifacts.exclusive(layout):
+            pass
+    finally:
+        os.kill(owner.pid, signal.SIGKILL)
+        owner.join()
+    with artifacts.exclusive(layout):
+        pass

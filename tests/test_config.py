@@ -1,0 +1,67 @@
+import pytest
+import yaml
+
+from mesa_pipeline.config import load_settings
+from mesa_pipeline.errors import ConfigError
+from tests.conftest import REPOSITORY
+
+PARAMS = REPOSITORY / "params.yaml"
+
+
+def test_the_papers_numbers_are_the_defaults(settings):
+    assert settings.search.lambda_ == 1e-6
+    assert settings.splits.ratio == (2, 2, 6)
+    assert len(settings.splits.seeds) == 5
+    assert settings.structures.vector.top_k == 5
+    assert settings.structures.graph.proximity_weight == 1.25
+
+
+def test_an_override_beats_the_environment_which_beats_the_file():
+    environment = {"MESA_SEARCH__LAMBDA": "0.5", "MESA_STRUCTURES__RAW__TOP_K": "7"}
+    found = load_settings(PARAMS, ["search.lambda=0.25"], environment)
+    assert found.search.lambda_ == 0.25
+    assert found.structures.raw.top_k == 7
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("search.lamda=1", "lamda"),
+        ("structures.raw.topk=3", "topk"),
+        ("structures.raw.top_k=0", "structures.raw.top_k"),
+        ("structures.raw.top_k=many", "structures.raw.top_k"),
+        ("search.lambda.x=1", "search.lambda"),
+        ("search.lambda", "section.key=value"),
+        ("splits.ratio=[1, 2]", "splits.ratio"),
+        ("search.lambda={", "YAML"),
+    ],
+)
+def test_a_wrong_override_is_named(override, said):
+    with pytest.raises(ConfigError, match=said.replace(".", r"\.")):
+        load_settings(PARAMS, [override], {})
+
+
+def test_an_unknown_key_in_the_file_is_refused(tmp_path):
+    values = yaml.safe_load(PARAMS.read_text())
+    values["structures"]["raw"]["strides"] = 3
+    path = tmp_path / "params.yaml"
+    path.write_text(yaml.safe_dump(values))
+    with pytest.raises(ConfigError, match="strides"):
+        load_settings(path, environment={})
+
+
+@pytest.mark.parametrize("content", ["- a\n- b\n", "a: [", "\xff\xfe"])
+def test_a_file_that_is_not_settings_is_refused(tmp_path, content):
+    path = tmp_path / "params.yaml"
+    path.write_bytes(content.encode("latin-1"))
+    with pytest.raises(ConfigError):
+        load_settings(path, environment={})
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(ConfigError, match=r"nowhere\.yaml"):
+        load_settings(tmp_path / "nowhere.yaml", environment={})
+
+
+def test_environment_variables_without_a_section_are_not_settings():
+    assert load_settings(PARAMS, environment={"MESA_DEV_DATA": "/x"}) == load_settings(PARAMS, environment={})
