@@ -7,6 +7,7 @@ from dataclasses import asdict
 from mesa_pipeline import __version__
 from mesa_pipeline.artifacts import exclusive, fingerprint, read_json, write_json
 from mesa_pipeline.errors import ArtifactError
+from mesa_pipeline.evaluation.evaluate import Evaluation
 from mesa_pipeline.search.freeze import FrozenPolicy, Provenance, freeze, load_frozen
 from mesa_pipeline.search.selection import Candidate, Selection, select_policy
 from mesa_pipeline.stages.context import StageContext, open_reading
@@ -49,6 +50,16 @@ def read_frozen(context: StageContext, seed: int) -> FrozenPolicy:
         ArtifactError: There is none, or it was tampered with.
     """
     return load_frozen(context.layout.policy(seed) / FROZEN_FOLDER)
+
+
+def read_candidates(context: StageContext, seed: int) -> tuple[Evaluation, ...]:
+    """What each candidate of a seed's search is worth on validation.
+
+    Raises:
+        ArtifactError: There has been no search.
+    """
+    stored = read_json(context.layout.policy(seed) / CANDIDATES_FILE, f"mesa optimize --seed {seed}")
+    return tuple(Evaluation(**candidate["validation"]) for candidate in stored["candidates"])
 
 
 def tracked_search(context: StageContext, seed: int, key: str) -> TrackedSearch:

@@ -64,8 +64,7 @@ class MlflowTracker:
     def test(self, search: TrackedSearch, metrics: Mapping[str, float | None]) -> None:
         with _reachable(self.uri):
             parent = self._parent(search)
-            prefixed = {f"test.{name}": value for name, value in metrics.items()}
-            new = {name: value for name, value in _known(prefixed).items() if parent.data.metrics.get(name) != value}
+            new = {name: value for name, value in _known(metrics).items() if parent.data.metrics.get(name) != value}
             if new:
                 self._client.log_batch(parent.info.run_id, metrics=_as_metrics(new))
 
@@ -129,9 +128,8 @@ class MlflowSearchRun:
 
     def freeze(self, directory: Path, metrics: Mapping[str, float | None], *, champion: bool) -> None:
         with _reachable(self._uri):
-            values = _known({f"validation.{name}": value for name, value in metrics.items()})
             note = f"Frozen policy of split seed {self._search.seed}; its files are under artifacts, {POLICY_ARTIFACTS}/."
-            self._client.log_batch(self.id, metrics=_as_metrics(values), tags=[RunTag(MLFLOW_RUN_NOTE, note)])
+            self._client.log_batch(self.id, metrics=_as_metrics(_known(metrics)), tags=[RunTag(MLFLOW_RUN_NOTE, note)])
             self._client.log_artifacts(self.id, str(directory), POLICY_ARTIFACTS)
             version = self._model_version()
             name = self._model_name

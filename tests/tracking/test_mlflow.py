@@ -45,8 +45,8 @@ def record(tracker: Tracker, search: TrackedSearch, policy: Path, champion: bool
     with tracker.search(search) as run:
         for candidate in CANDIDATES:
             run.candidate(candidate)
-        run.freeze(policy, {"score": 0.35}, champion=champion)
-    tracker.test(search, {"score": 0.33, "lower": None})
+        run.freeze(policy, {"J": 0.35}, champion=champion)
+    tracker.test(search, {"test_J": 0.33, "test_low": None})
 
 
 def runs_of(client, search: TrackedSearch):
@@ -63,7 +63,7 @@ def test_a_search_becomes_a_parent_run_with_a_child_per_candidate(tracker: Track
     (parent,), children = runs_of(client, SEARCH)
     assert parent.info.status == "FINISHED"
     assert parent.data.params == {"seed": "3", "lambda": "1e-06", "reader": "extractive"}
-    assert parent.data.metrics == {"validation.score": 0.35, "test.score": 0.33}
+    assert parent.data.metrics == {"J": 0.35, "test_J": 0.33}
     assert parent.data.tags["dagster.run_id"] == "r1"
     found = {child.info.run_name: child for child in children}
     assert found["all"].data.metrics == {"score": 0.30, "tokens": 900.0, "objective": 0.2991}
@@ -83,7 +83,7 @@ def test_recording_the_same_search_again_adds_nothing(tracker: Tracker, client, 
     assert len(parents) == 1
     assert sorted(child.info.run_name for child in children) == ["S+T", "all"]
     assert len(client.search_model_versions(f"run_id = '{parents[0].info.run_id}'")) == 1
-    assert len(client.get_metric_history(parents[0].info.run_id, "test.score")) == 1
+    assert len(client.get_metric_history(parents[0].info.run_id, "test_J")) == 1
 
 
 def test_an_interrupted_search_is_marked_failed_and_continued(tracker: Tracker, client, policy: Path):

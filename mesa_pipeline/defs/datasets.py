@@ -1,0 +1,42 @@
+"""Episodes, and how they are split."""
+
+from functools import partial
+
+import dagster as dg
+
+from mesa_pipeline.defs import metadata
+from mesa_pipeline.defs.partitions import BY_DATASET, BY_DATASET_AND_SEED
+from mesa_pipeline.defs.resources import Partition, Pipeline
+from mesa_pipeline.stages.ingest import ingest
+from mesa_pipeline.stages.split import split
+from mesa_pipeline.stages.storage import EpisodeEntry, read_manifest
+
+
+@dg.asset(partitions_def=BY_DATASET, group_name="data")
+def raw_trajectories(context: dg.AssetExecutionContext, pipeline: Pipeline) -> dg.MaterializeResult[None]:
+    """Trajectories with their questions, as the dataset has them; one artifact an episode."""
+    summary = pipeline.perform(context, ingest)
+    manifest = read_manifest(pipeline.stage(context).layout)
+    domains: dict[str, list[EpisodeEntry]] = {}
+    for entry in manifest.episodes:
+        domains.setdefault(entry.domain, []).append(entry)
+    rows = [_domain_row(domain, entries) for domain, entries in sorted(domains.items())]
+    shown = {**metadata.of_summary(summary), "by_domain": metadata.rows_table(rows)}
+    return dg.MaterializeResult(data_version=dg.DataVersion(manifest.fingerprint), metadata=shown)
+
+
+@dg.asset(partitions_def=BY_DATASET_AND_SEED, deps=[raw_trajectories], group_name="data")
+def split_partitions(context: dg.AssetExecutionContext, pipeline: Pipeline) -> dg.MaterializeResult[None]:
+    """Which episodes train, validate and test a policy, for one split seed."""
+    summary = pipeline.perform(context, partial(split, seed=Partition.of(context).seed_drawn))
+    return dg.MaterializeResult(metadata=metadata.of_summary(summary))
+
+
+def _domain_row(domain: str, entries: list[EpisodeEntry]) -> metadata.Row:
+    return {
+        "domain": domain,
+        "episodes": len(entries),
+        "questions": sum(entry.question_count for entry in entries),
+        "steps": sum(entry.steps for entry in entries),
+        "longest": max(entry.steps for entry in entries),
+    }

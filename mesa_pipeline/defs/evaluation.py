@@ -1,0 +1,45 @@
+"""What every subset is worth, and what the frozen policy is worth on held-out episodes."""
+
+from functools import partial
+
+import dagster as dg
+
+from mesa_pipeline.defs import metadata
+from mesa_pipeline.defs.partitions import BY_DATASET, BY_DATASET_AND_SEED
+from mesa_pipeline.defs.resources import Partition, Pipeline
+from mesa_pipeline.defs.search import optimized_policy
+from mesa_pipeline.defs.structures import structure_evidence
+from mesa_pipeline.stages.report import gather
+from mesa_pipeline.stages.sweep import sweep
+from mesa_pipeline.stages.test import read_test, test
+
+
+@dg.asset(partitions_def=BY_DATASET, deps=[structure_evidence], group_name="evaluation")
+def subset_sweep_scores(context: dg.AssetExecutionContext, pipeline: Pipeline) -> dg.MaterializeResult[None]:
+    """The outcome table: score and evidence tokens of all 31 subsets for every question."""
+    from mesa_pipeline.reports.figures import cost_figure
+    from mesa_pipeline.reports.findings import subset_findings
+    from mesa_pipeline.reports.tables import subsets_table
+
+    summary = pipeline.perform(context, sweep)
+    matrix = gather(pipeline.stage(context)).matrix
+    findings = subset_findings(matrix)
+    shown = metadata.plot(cost_figure(findings, None, "all swept questions"))
+    table = metadata.report_table(subsets_table(findings, len(matrix)))
+    return dg.MaterializeResult(metadata={**metadata.of_summary(summary), **shown, "subsets": table})
+
+
+@dg.asset(partitions_def=BY_DATASET_AND_SEED, deps=[optimized_policy], group_name="evaluation")
+def test_report(context: dg.AssetExecutionContext, pipeline: Pipeline) -> dg.MaterializeResult[None]:
+    """The frozen policy on held-out episodes, once, with every baseline beside it."""
+    from mesa_pipeline.reports.figures import choices_figure, policies_figure
+    from mesa_pipeline.reports.standings import standings
+    from mesa_pipeline.reports.tables import policies_table
+
+    seed = Partition.of(context).seed_drawn
+    summary = pipeline.perform(context, partial(test, seed=seed, tracker=pipeline.tracker(context)))
+    result = read_test(pipeline.stage(context), seed)
+    found = standings([result])
+    shown = metadata.plot(policies_figure(found)) | metadata.plot(choices_figure(list(result.choices.values())))
+    table = metadata.report_table(policies_table(found))
+    return dg.MaterializeResult(metadata={**metadata.of_summary(summary), **shown, "policies": table})

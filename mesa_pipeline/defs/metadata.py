@@ -1,0 +1,64 @@
+"""How the core's results are shown on an asset's page."""
+
+import base64
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import dagster as dg
+
+from mesa_pipeline.reports.document import Figure, Table
+from mesa_pipeline.reports.markdown import escape_markdown
+from mesa_pipeline.types import Summary
+
+Value: TypeAlias = dg.MetadataValue[Any]
+Metadata: TypeAlias = dict[str, Value]
+Row: TypeAlias = Mapping[str, object]
+
+
+def of_summary(summary: Summary) -> Metadata:
+    """Counts and seconds, and every fact of the summary."""
+    figures = {"made": summary.made, "kept": summary.kept, "seconds": round(summary.seconds, 2), **summary.facts}
+    return {name: _value(figure) for name, figure in figures.items()}
+
+
+def rows_table(rows: Sequence[Row]) -> Value:
+    """A table; every row has the columns of the first."""
+    if not rows:
+        return dg.MetadataValue.md("(none)")
+    return _markdown_table(list(rows[0]), [[_cell(value) for value in row.values()] for row in rows])
+
+
+def report_table(table: Table) -> Value:
+    """A table of the report, with its caption."""
+    titles = [f"{column.title} ({column.unit})" if column.unit else column.title for column in table.columns]
+    cells = [[cell.text for cell in row.cells] for row in table.rows]
+    return dg.MetadataValue.md(f"{_markdown_table(titles, cells).value}\n\n{escape_markdown(table.caption)}")
+
+
+def plot(figure: Figure | None) -> Metadata:
+    """A drawing with its caption, under the drawing's name; nothing where there was nothing to draw."""
+    if figure is None:
+        return {}
+    image = base64.b64encode(figure.svg.encode()).decode("ascii")
+    shown = f"![{figure.title}](data:image/svg+xml;base64,{image})\n\n{escape_markdown(figure.caption)}"
+    return {f"plot_{figure.name}": dg.MetadataValue.md(shown)}
+
+
+def _markdown_table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> dg.MarkdownMetadataValue:
+    lines = [titles, ["---"] * len(titles), *rows]
+    escaped = [[line if line == "---" else escape_markdown(" ".join(line.split())) for line in cells] for cells in lines]
+    return dg.MetadataValue.md("\n".join("| " + " | ".join(cells) + " |" for cells in escaped))
+
+
+def _value(figure: object) -> Value:
+    if isinstance(figure, int):
+        return dg.MetadataValue.int(figure)
+    if isinstance(figure, float):
+        return dg.MetadataValue.float(figure)
+    return dg.MetadataValue.text(str(figure))
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:,.2f}"
+    return f"{value:,}" if isinstance(value, int) else str(value)

@@ -1,0 +1,14 @@
+"""How the assets are partitioned: by dataset, and by dataset and split seed."""
+
+import dagster as dg
+
+from mesa_pipeline.datasets import DATASETS
+from mesa_pipeline.defs.resources import DATASET_DIMENSION, SEED_DIMENSION, read_settings
+
+BY_DATASET = dg.StaticPartitionsDefinition(list(DATASETS))
+BY_DATASET_AND_SEED = dg.MultiPartitionsDefinition(
+    {
+        DATASET_DIMENSION: BY_DATASET,
+        SEED_DIMENSION: dg.StaticPartitionsDefinition([str(seed) for seed in read_settings().splits.seeds]),
+    }
+)

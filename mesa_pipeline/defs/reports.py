@@ -1,0 +1,25 @@
+"""The report that compares everything."""
+
+import dagster as dg
+
+from mesa_pipeline.defs import metadata
+from mesa_pipeline.defs.evaluation import test_report
+from mesa_pipeline.defs.partitions import BY_DATASET
+from mesa_pipeline.defs.resources import Pipeline
+from mesa_pipeline.stages.report import gather, report
+
+
+@dg.asset(partitions_def=BY_DATASET, deps=[test_report], group_name="reports")
+def comparison_report(context: dg.AssetExecutionContext, pipeline: Pipeline) -> dg.MaterializeResult[None]:
+    """The dataset's report over all split seeds: headline, the 31 subsets, policies, cost, coverage."""
+    from mesa_pipeline.reports import make_report
+
+    summary = pipeline.perform(context, report)
+    stage = pipeline.stage(context)
+    document = make_report(gather(stage))
+    drawings = [metadata.plot(figure) for figure in document.figures]
+    shown = {name: value for drawing in drawings for name, value in drawing.items()}
+    page = dg.MetadataValue.path(stage.layout.report / "report.html")
+    return dg.MaterializeResult(
+        metadata={"verdict": document.verdict, **metadata.of_summary(summary), "page": page, **shown, **document.metrics}
+    )

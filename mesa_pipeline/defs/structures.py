@@ -1,0 +1,57 @@
+"""The five memories, one asset each, and what they return for the questions."""
+
+from functools import partial
+from typing import Any
+
+import dagster as dg
+
+from mesa_pipeline.defs import metadata
+from mesa_pipeline.defs.datasets import raw_trajectories
+from mesa_pipeline.defs.partitions import BY_DATASET
+from mesa_pipeline.defs.resources import Pipeline
+from mesa_pipeline.stages.build import build
+from mesa_pipeline.stages.retrieve import retrieve
+from mesa_pipeline.stages.timings import read_timings
+from mesa_pipeline.structures import STRUCTURES
+from mesa_pipeline.structures.base import MemoryStructure
+
+
+def memory_asset(structure: type[MemoryStructure[Any]]) -> dg.AssetsDefinition:
+    """The asset of one structure's memories."""
+
+    @dg.asset(
+        name=f"{structure.name}_memory",
+        partitions_def=BY_DATASET,
+        deps=[raw_trajectories],
+        group_name="structures",
+        description=f"Structure {structure.code}: the {structure.name} memory of every episode.",
+    )
+    def memory(context: dg.AssetExecutionContext, pipeline: Pipeline) -> dg.MaterializeResult[None]:
+        from mesa_pipeline.reports.figures import build_figure
+
+        summary = pipeline.perform(context, partial(build, code=structure.code))
+        seconds = list(read_timings(pipeline.stage(context).layout, f"build-{structure.code}").values())
+        shown = metadata.plot(build_figure({structure.code: seconds}))
+        return dg.MaterializeResult(metadata={**metadata.of_summary(summary), **shown})
+
+    return memory
+
+
+MEMORIES = [memory_asset(structure) for structure in STRUCTURES.values()]
+
+
+@dg.asset(partitions_def=BY_DATASET, deps=MEMORIES, group_name="structures")
+def structure_evidence(context: dg.AssetExecutionContext, pipeline: Pipeline) -> dg.MaterializeResult[None]:
+    """What each structure returns for each question, retrieved once whatever subsets will read it."""
+    summaries = {code: pipeline.perform(context, partial(retrieve, code=code)) for code in STRUCTURES}
+    rows = [
+        {
+            "structure": STRUCTURES[code].name,
+            "episodes retrieved": summary.made,
+            "episodes kept": summary.kept,
+            "seconds": summary.seconds,
+        }
+        for code, summary in summaries.items()
+    ]
+    seconds = round(sum(summary.seconds for summary in summaries.values()), 2)
+    return dg.MaterializeResult(metadata={"seconds": seconds, "by_structure": metadata.rows_table(rows)})
