@@ -15,9 +15,11 @@ ONWARD_WORDS = frozenset({"onward", "onwards"})
 APOSTROPHES = frozenset("'\u2019")
 # "by" after one of these names a cause ("triggered by step 5"), not a limit ("by step 5").
 CAUSAL_PARTICIPLES = frozenset(
-    ("caused", "confirmed", "demonstrated", "enabled", "evidenced", "explained", "followed", "implied", "indicated")
-    + ("introduced", "justified", "made", "motivated", "preceded", "produced", "returned", "revealed", "shown")
-    + ("suggested", "supported", "triggered")
+    {
+        *("caused", "confirmed", "demonstrated", "enabled", "evidenced", "explained", "followed", "implied", "indicated"),
+        *("introduced", "justified", "made", "motivated", "preceded", "produced", "returned", "revealed", "shown"),
+        *("suggested", "supported", "triggered"),
+    }
 )
 
 

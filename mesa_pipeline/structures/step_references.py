@@ -1,8 +1,8 @@
 """The steps a question names: singles, lists, ranges, prefixes and suffixes (paper, A.1: the temporal store's access).
 
 Numbers are the data's own step indices, counted from zero; only "the 5th step" counts from one. Ranges include both ends. A
-chain such as "8 -> 10 -> 11" names its members, not what lies between them. "Until step 12" is 0..12, "before step 12" is 0..11,
-"after step 12" is 12 to the end: the step named stays as the anchor.
+chain such as "8 -> 10 -> 11" names its members, not what lies between them. "Until step 12" is 0..12, "before step 12" is
+0..11, "after step 12" is 12 to the end: the step named stays as the anchor.
 """
 
 import re
