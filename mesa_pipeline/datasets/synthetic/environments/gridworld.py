@@ -59,7 +59,7 @@ class Gridworld(World):
     def __init__(self, rng: Random, task_type: str) -> None:
         super().__init__(rng, "RUNE-", WORDING.topics)
         self.task = (
-            "You explore a dungeon of locked rooms, floor by floor. On each floor, find the treasure, open the doors in its way "
+            "You explore a dungeon of locked rooms, floor by floor. Find the treasure of each floor, open the doors in its way "
             "and place it on the altar. "
             + ("Every door needs its own key." if task_type == "key_door" else "Gather as many treasures as you can.")
         )

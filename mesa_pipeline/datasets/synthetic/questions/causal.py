@@ -18,9 +18,9 @@ REMEDY = (
     "{agent} was turned away at step {step}. What did {agent} do that finally removed the cause?",
 )
 EFFECT = (
-    "What did the action at step {step} change?",
-    "Which change of state followed from what {agent} did at step {step}?",
-    "What was different once step {step} had been carried out?",
+    "What changed at step {step}?",
+    "Which change of state came about at step {step}?",
+    "What was different once step {step} was over?",
 )
 LINKED_RESPONSE = (
     "When work on {entity} failed, what did {agent} do next?",
@@ -96,9 +96,8 @@ def _refusals(history: History) -> list[tuple[At[Announcement], At[Refusal]]]:
     latest: dict[str, At[Announcement]] = {}
     found: list[tuple[At[Announcement], At[Refusal]]] = []
     for step, events in enumerate(history.events):
-        for event in events:
-            if isinstance(event, Refusal) and event.entity in latest:
-                found.append((latest[event.entity], At(step, event)))
+        refused = [event for event in events if isinstance(event, Refusal)]
+        found.extend((latest[event.entity], At(step, event)) for event in refused if event.entity in latest)
         for event in events:
             if isinstance(event, Announcement):
                 latest[event.entity] = At(step, event)

@@ -18,7 +18,7 @@ STEP_ACTION = (
 STEP_READING = (
     "{agent} used `{action}` more than once. What did it return at step {step}?",
     "What came back when `{action}` was issued at step {step}?",
-    "At step {step} {agent} issued `{action}` again or for the first time; what was the result that time?",
+    "`{action}` turns up several times in the log. What was its result at step {step}?",
 )
 RANGE_ACTIONS = (
     "List the actions from step {first} to step {last}, in order.",

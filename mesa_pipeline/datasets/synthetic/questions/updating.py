@@ -1,6 +1,7 @@
 """State updating: what holds when, after values were set and overwritten."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from mesa_pipeline.datasets.synthetic.events import Change
 from mesa_pipeline.datasets.synthetic.history import At, StateKey
@@ -16,7 +17,7 @@ VALUE_AT_STEP = (
 FINAL_VALUE = (
     "What was {state} when the log ends?",
     "In the end, what is {state}?",
-    "After everything that happened, what is the current value of {state}?",
+    "After everything that happened, what is {state} now?",
 )
 HISTORY = (
     "Which values did {state} go through, in order?",
@@ -35,7 +36,7 @@ def value_at_step(subject: Subject) -> Iterator[Draft]:
     spans = [
         (key, before, after)
         for key, course in history.changes.items()
-        for before, after in zip(course, course[1:], strict=False)
+        for before, after in pairwise(course)
         if after.step - before.step > MIN_STEPS_AFTER_CHANGE
     ]
     for key, before, after in subject.shuffled(spans):
@@ -74,9 +75,7 @@ def value_history(subject: Subject) -> Iterator[Draft]:
 def last_change(subject: Subject) -> Iterator[Draft]:
     """The latest change within a prefix of the log, with later ones behind it."""
     spans: list[tuple[StateKey, At[Change], At[Change]]] = [
-        (key, before, after)
-        for key, course in subject.history.changes.items()
-        for before, after in zip(course[1:], course[2:], strict=False)
+        (key, before, after) for key, course in subject.history.changes.items() for before, after in pairwise(course[1:])
     ]
     for key, before, after in subject.shuffled(spans):
         step = subject.rng.randrange(before.step, after.step)
