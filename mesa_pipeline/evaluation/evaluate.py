@@ -83,7 +83,7 @@ def outcomes_of(matrix: OutcomeMatrix, choices: np.ndarray, name: str) -> PerQue
         PolicyError: The choices are not n masks.
         ArtifactError: A chosen cell was never swept; names the count.
     """
-    if choices.shape != (len(matrix),) or not np.isin(choices, ALL_SUBSETS).all():
+    if choices.shape != (len(matrix),) or choices.dtype.kind != "i" or not np.isin(choices, ALL_SUBSETS).all():
         raise PolicyError(f"{name}: expected {len(matrix)} subsets 1..{FULL_SUBSET}, one a question")
     rows = np.arange(len(matrix))
     tokens = matrix.tokens[rows, choices - 1]

@@ -1,0 +1,134 @@
+import json
+from dataclasses import replace
+
+import pytest
+
+from mesa_pipeline import __version__
+from mesa_pipeline.artifacts import file_sha256
+from mesa_pipeline.errors import ArtifactError, PolicyError
+from mesa_pipeline.evaluation.evaluate import evaluate_policy
+from mesa_pipeline.policies import FitContext, FixedPolicy, LookupPolicy, PolicyInput
+from mesa_pipeline.policies.base import policy_inputs
+from mesa_pipeline.search.freeze import Provenance, freeze, load_frozen
+
+CONTEXT = FitContext(1e-4, 0.0, 0)
+PROVENANCE = Provenance(
+    dataset="synthetic",
+    split_seed=3,
+    outcomes={"e1": "abc"},
+    reader="extractive",
+    judge="token_f1",
+    embedder="all-MiniLM-L6-v2",
+    tokenizer="qwen2.5-72b-instruct",
+)
+FILES = ("policy.json", "state.json", "manifest.json")
+
+
+@pytest.fixture
+def lookup(six_questions):
+    return LookupPolicy(("domain",), shrunk=False).fitted(six_questions, CONTEXT)
+
+
+@pytest.fixture
+def frozen_dir(tmp_path, lookup, six_questions):
+    freeze(tmp_path / "seed-3", lookup, PROVENANCE, evaluate_policy(lookup, six_questions, 1e-4))
+    return tmp_path / "seed-3"
+
+
+def test_what_is_loaded_is_what_was_frozen(frozen_dir, lookup, six_questions):
+    loaded = load_frozen(frozen_dir)
+    assert loaded.fitted == lookup
+    assert loaded.name == "lookup by domain (raw)"
+    assert loaded.provenance == PROVENANCE
+    assert loaded.validation == evaluate_policy(lookup, six_questions, 1e-4)
+    assert loaded.manifest_sha256 == file_sha256(frozen_dir / "manifest.json")
+    for labels in (True, False):
+        for question in policy_inputs(six_questions, labels):
+            assert loaded.select(question) == lookup.select(question)
+
+
+def test_it_explains_itself(frozen_dir):
+    loaded = load_frozen(frozen_dir)
+    assert loaded.explain(PolicyInput("why?", {"domain": "Game"}, 9)) == "lookup by domain: Game -> S"
+    assert loaded.explain(PolicyInput("why?", {}, 9)) == "lookup by domain: any domain -> T"
+
+
+def test_the_manifest_says_what_made_it(frozen_dir):
+    manifest = json.loads((frozen_dir / "manifest.json").read_bytes())
+    assert manifest["package_version"] == __version__
+    assert manifest["provenance"]["reader"] == "extractive"
+    assert manifest["sha256"] == {name: file_sha256(frozen_dir / name) for name in FILES[:2]}
+
+
+def test_freezing_twice_gives_the_same_bytes(frozen_dir, tmp_path, lookup):
+    freeze(tmp_path / "again", lookup, PROVENANCE, load_frozen(frozen_dir).validation)
+    for name in FILES:
+        assert (frozen_dir / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
+
+
+def test_another_provenance_is_another_manifest(frozen_dir, tmp_path, lookup):
+    other = freeze(tmp_path / "other", lookup, replace(PROVENANCE, split_seed=4), load_frozen(frozen_dir).validation)
+    assert other.manifest_sha256 != load_frozen(frozen_dir).manifest_sha256
+
+
+@pytest.mark.parametrize("name", FILES[:2])
+@pytest.mark.parametrize("change", [lambda content: content + b" ", lambda content: content[:-2] + b"?\n", lambda _: b""])
+def test_a_changed_file_is_refused(name, change, frozen_dir):
+    path = frozen_dir / name
+    path.write_bytes(change(path.read_bytes()))
+    with pytest.raises(ArtifactError, match=rf"{name} was changed.*mesa optimize"):
+        load_frozen(frozen_dir)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_missing_file_is_refused(name, frozen_dir):
+    (frozen_dir / name).unlink()
+    with pytest.raises(ArtifactError, match=rf"{name} .*mesa optimize"):
+        load_frozen(frozen_dir)
+
+
+def test_nothing_frozen_names_the_command(tmp_path):
+    with pytest.raises(ArtifactError, match="mesa optimize"):
+        load_frozen(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"[]", b"null", b"3", b"{}", b'{"sha256": []}', b'{"sha256": {"policy.json": 1}}']
+)
+def test_a_damaged_manifest_is_refused(content, frozen_dir):
+    (frozen_dir / "manifest.json").write_bytes(content)
+    with pytest.raises(ArtifactError, match="mesa optimize"):
+        load_frozen(frozen_dir)
+
+
+def test_a_policy_of_another_version_is_named(frozen_dir):
+    policy, manifest = frozen_dir / "policy.json", json.loads((frozen_dir / "manifest.json").read_bytes())
+    policy.write_text('{"type": "evolved"}')
+    manifest["sha256"]["policy.json"] = file_sha256(policy)
+    (frozen_dir / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(PolicyError, match="unknown policy type 'evolved'"):
+        load_frozen(frozen_dir)
+
+
+def test_after_a_kill_there_is_no_half_frozen_policy(frozen_dir, lookup):
+    """A directory in the way of a file stops the freeze at that file, as a kill would."""
+    for blocked in ("state.json", "policy.json"):
+        path = frozen_dir / blocked
+        path.unlink()
+        path.mkdir()
+        with pytest.raises(ArtifactError):
+            freeze(frozen_dir, FixedPolicy(3).fitted(None, CONTEXT), PROVENANCE, None)
+        with pytest.raises(ArtifactError, match=r"manifest\.json is not there"):
+            load_frozen(frozen_dir)
+        path.rmdir()
+
+
+def test_hostile_labels_survive_freezing(tmp_path, make_matrix, six_questions):
+    hostile = ["\x00", "\ud800", '"}{', "שלום", "../../x", "->"]
+    labels = [(f"e{k}", domain, None) for k, domain in enumerate(hostile)]
+    table = make_matrix(labels, six_questions.scores, six_questions.tokens)
+    fitted = LookupPolicy(("domain",), shrunk=False).fitted(table, CONTEXT)
+    loaded = freeze(tmp_path, fitted, PROVENANCE, evaluate_policy(fitted, table, 1e-4))
+    questions = policy_inputs(table, labels=True)
+    assert loaded.fitted.choices(questions).tolist() == fitted.choices(questions).tolist()
+    assert len(set(loaded.fitted.state["cells"])) == 7
