@@ -49,22 +49,26 @@ def download_from_hub(settings: AmaBenchSettings) -> Path:
         MissingDependency: The hub cannot be reached.
         DataError: The hub answers, but has no such file.
     """
-    import httpx
     from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
     name = f"{settings.file} of {settings.repo} at {settings.revision}"
+    remedy = "or get the file elsewhere and pass it with --data"
     try:
         return Path(hf_hub_download(settings.repo, settings.file, repo_type="dataset", revision=settings.revision))
+    except LocalEntryNotFoundError as error:
+        raise MissingDependency(
+            f"cannot download {name}: the Hugging Face hub cannot be reached; connect to the network, {remedy}"
+        ) from error
     except HfHubHTTPError as error:
         raise DataError(
-            f"the Hugging Face hub did not hand out {name} ({type(error).__name__}); check datasets.ama_bench in the settings, "
-            "or download the file yourself and pass it with --data"
+            f"the Hugging Face hub did not hand out {name} ({type(error).__name__}); "
+            f"check datasets.ama_bench in the settings, {remedy}"
         ) from error
-    except (LocalEntryNotFoundError, httpx.HTTPError, OSError) as error:
+    except Exception as error:
+        # Which errors a broken connection or a full disk raises depends on the hub client's version and its HTTP library.
         raise MissingDependency(
-            f"cannot download {name}: the Hugging Face hub cannot be reached ({type(error).__name__}); "
-            "connect to the network, or download the file elsewhere and pass it with --data"
+            f"downloading {name} broke off ({type(error).__name__}: {error}); run the same command again, {remedy}"
         ) from error
 
 

@@ -164,7 +164,7 @@ def _open(source: Source) -> _OpenedSource:
         return _OpenedSource(Fields({}, source.where), _read_alike(source.parts, shape), shape is Shape.MESSAGE)
     key = "messages" if shape is Shape.CONVERSATION else "steps"
     header = Fields(value if isinstance(value, dict) else {key: value}, first.where)
-    return _OpenedSource(header, header.objects(key, "see the documentation of the traces format"), key == "messages")
+    return _OpenedSource(header, header.objects(key, f"write the {key} as a list of objects"), key == "messages")
 
 
 def _read_alike(parts: Sequence[Row], shape: Shape) -> tuple[Fields, ...]:
