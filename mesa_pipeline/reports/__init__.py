@@ -1,0 +1,67 @@
+"""The comparison report: what was measured, for people and for machines.
+
+To add a rendering: a function from ``Report`` to text, and a line in ``REPORTS``.
+"""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from mesa_pipeline.artifacts import write_text
+from mesa_pipeline.reports.contents import make_report
+from mesa_pipeline.reports.document import Report
+from mesa_pipeline.reports.html import render_html
+from mesa_pipeline.reports.inputs import ReportInputs
+from mesa_pipeline.reports.markdown import render_markdown
+
+
+def render_metrics(report: Report) -> str:
+    """The flat metrics as JSON, keys sorted."""
+    return json.dumps(dict(report.metrics), sort_keys=True, indent=1, allow_nan=False) + "\n"
+
+
+REPORTS: dict[str, Callable[[Report], str]] = {
+    "report.html": render_html,
+    "report.md": render_markdown,
+    "metrics.json": render_metrics,
+}
+
+
+class ReportPaths(NamedTuple):
+    """Where the parts of a report lie."""
+
+    html: Path
+    markdown: Path
+    metrics: Path
+    plots: tuple[Path, ...]
+    figures: tuple[Path, ...]
+
+
+def write_report(inputs: ReportInputs, directory: Path) -> ReportPaths:
+    """Make the report and write all its files; equal inputs give equal bytes.
+
+    Args:
+        inputs: What to report.
+        directory: Made if it is not there. Holds ``report.html``, ``report.md``, ``metrics.json``, ``plots/*.csv`` and
+            ``figures/*.svg`` afterwards.
+
+    Raises:
+        ArtifactError: A file cannot be written.
+    """
+    report = make_report(inputs)
+    files = {name: render(report) for name, render in REPORTS.items()}
+    plots = {f"plots/{name}.csv": content for name, content in report.series.items()}
+    drawings = {f"figures/{figure.name}.svg": figure.svg for figure in report.figures}
+    for name, content in (files | plots | drawings).items():
+        write_text(directory / name, content)
+    return ReportPaths(
+        html=directory / "report.html",
+        markdown=directory / "report.md",
+        metrics=directory / "metrics.json",
+        plots=tuple(directory / name for name in plots),
+        figures=tuple(directory / name for name in drawings),
+    )
+
+
+__all__ = ["REPORTS", "Report", "ReportInputs", "ReportPaths", "make_report", "write_report"]

@@ -1,0 +1,34 @@
+"""What a report is made from: plain data, gathered by the stage that asks for it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from mesa_pipeline.datasets.splits import Split
+from mesa_pipeline.evaluation.held_out import TestResult
+from mesa_pipeline.outcomes import OutcomeMatrix
+
+
+@dataclass(frozen=True)
+class ReportInputs:
+    """Everything a report speaks of.
+
+    Attributes:
+        dataset: Name of the dataset.
+        provenance: What made the figures (reader, reward, embedder, tokenizer, versions, fingerprints), by name, in the order
+            in which to show it.
+        matrix: Outcomes of every swept question.
+        tests: Held-out results, one per split seed; empty before a policy is tested.
+        splits: The episodes of each seed's parts.
+        build_seconds: Seconds each episode's memory took to build, by structure code.
+        failures: One line for each unit that failed.
+        skipped: One line for each row the loader left out.
+    """
+
+    dataset: str
+    provenance: Mapping[str, str]
+    matrix: OutcomeMatrix
+    tests: tuple[TestResult, ...] = ()
+    splits: tuple[Split, ...] = ()
+    build_seconds: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    failures: tuple[str, ...] = ()
+    skipped: tuple[str, ...] = ()
