@@ -35,7 +35,7 @@ run: $(INSTALLED) ## Run the main job from trajectories to the report (ARGS="--d
 ui: $(INSTALLED) ## Open the asset graph in the browser
 	$(BIN)/mesa ui $(ARGS)
 
-test: $(INSTALLED) ## Run all tests (PYTEST="-k name" for some)
+test: $(INSTALLED) $(DVC_INSTALLED) ## Run all tests (PYTEST="-k name" for some)
 	$(BIN)/python -m pytest $(PYTEST)
 
 check: $(INSTALLED) ## Lint, types, import directions, and that the Dagster definitions load

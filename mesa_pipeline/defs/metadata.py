@@ -28,6 +28,11 @@ def rows_table(rows: Sequence[Row]) -> Value:
     return _markdown_table(list(rows[0]), [[_cell(value) for value in row.values()] for row in rows])
 
 
+def lines(texts: Sequence[str]) -> Value:
+    """A bulleted list of foreign text."""
+    return dg.MetadataValue.md("\n".join(f"- {escape_markdown(' '.join(text.split()))}" for text in texts))
+
+
 def report_table(table: Table) -> Value:
     """A table of the report, with its caption."""
     titles = [f"{column.title} ({column.unit})" if column.unit else column.title for column in table.columns]

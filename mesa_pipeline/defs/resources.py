@@ -15,6 +15,7 @@ from pydantic import Field
 from mesa_pipeline.artifacts import Layout
 from mesa_pipeline.config import Settings, load_settings
 from mesa_pipeline.datasets import DATASETS
+from mesa_pipeline.defs import metadata
 from mesa_pipeline.errors import MesaError
 from mesa_pipeline.stages.context import StageContext
 from mesa_pipeline.tracking import Tracker, open_tracker
@@ -76,10 +77,9 @@ class Pipeline(dg.ConfigurableResource):  # type: ignore[type-arg]
         with clear_failures(self):
             summary = stage(self.stage(context))
         if summary.failed:
-            shown = "\n".join(f"- {line}" for line in summary.failed)
             raise dg.Failure(
                 f"{len(summary.failed)} failed, {summary.made} made, {summary.kept} kept; materialise again to retry those",
-                metadata={"failed": dg.MetadataValue.md(shown)},
+                metadata={"failed": metadata.lines(summary.failed)},
                 allow_retries=False,
             )
         return summary

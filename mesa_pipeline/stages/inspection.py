@@ -1,0 +1,119 @@
+"""Inspections of finished artifacts: is everything there, and does nothing hold what it must not.
+
+They read the artifacts afresh and trust no header, so they also notice what was damaged or edited after it was made.
+"""
+
+from collections import Counter
+from dataclasses import fields
+
+from mesa_pipeline import subsets
+from mesa_pipeline.errors import ArtifactError
+from mesa_pipeline.evaluation.held_out import FROZEN_ROW, Comparison
+from mesa_pipeline.policies.base import PolicyInput
+from mesa_pipeline.search.freeze import POLICY_FILE, STATE_FILE
+from mesa_pipeline.stages.context import StageContext, structures_of
+from mesa_pipeline.stages.optimize import FROZEN_FOLDER
+from mesa_pipeline.stages.storage import EpisodeEntry, read_episode, read_evidence, read_manifest, read_outcomes, read_questions
+from mesa_pipeline.stages.test import read_test
+from mesa_pipeline.types import Episode
+
+TELLING_CHARS = 12
+"""Shorter answers ("yes", "4") stand in any text by chance and tell nothing of a leak."""
+POLICY_INPUTS = {"question", "meta", "steps"}
+
+
+def partial_episodes(context: StageContext) -> list[str]:
+    """One line for each episode that cannot be read whole: steps or questions missing, or steps out of order."""
+    problems: list[str] = []
+    for entry in read_manifest(context.layout).episodes:
+        try:
+            episode = read_episode(context.layout, entry.key)
+        except ArtifactError as error:
+            problems.append(f"episode {entry.id!r}: {error}")
+            continue
+        steps = [step.index for step in episode.trajectory.steps]
+        if len(steps) != entry.steps or len(episode.questions) != entry.question_count:
+            problems.append(
+                f"episode {entry.id!r}: {len(steps)} of {entry.steps} steps, "
+                f"{len(episode.questions)} of {entry.question_count} questions"
+            )
+        elif steps != sorted(set(steps)):
+            problems.append(f"episode {entry.id!r}: step indices do not increase")
+    return problems
+
+
+def incomplete_questions(context: StageContext) -> list[str]:
+    """One line for each question that has not exactly one outcome for each of the 31 subsets."""
+    problems: list[str] = []
+    for entry in read_manifest(context.layout).episodes:
+        if not entry.question_count:
+            continue
+        try:
+            outcomes = read_outcomes(context.layout, entry.key)
+        except ArtifactError as error:
+            problems.append(f"episode {entry.id!r}: {error}")
+            continue
+        found = Counter((outcome.question_id, outcome.subset) for outcome in outcomes)
+        for question in read_questions(context.layout, entry.key):
+            whole = sum(found[question.id, mask] == 1 for mask in subsets.ALL_SUBSETS)
+            if whole != len(subsets.ALL_SUBSETS):
+                problems.append(f"question {question.id!r}: {whole} of {len(subsets.ALL_SUBSETS)} subsets")
+    return problems
+
+
+def answers_in_evidence(context: StageContext) -> list[str]:
+    """One line for each reference answer that stands in the evidence although neither trajectory nor question says it."""
+    problems: list[str] = []
+    for entry in read_manifest(context.layout).episodes:
+        if entry.question_count:
+            problems += _answers_in_evidence(context, entry)
+    return problems
+
+
+def answers_in_policy(context: StageContext, seed: int) -> list[str]:
+    """One line for each way in which the frozen policy could know reference answers."""
+    shown = {field.name for field in fields(PolicyInput)}
+    problems = [f"a policy is shown {name!r}" for name in sorted(shown - POLICY_INPUTS)]
+    folder = context.layout.policy(seed) / FROZEN_FOLDER
+    frozen = _normal("\n".join((folder / name).read_text(encoding="utf-8") for name in (POLICY_FILE, STATE_FILE)))
+    for entry in read_manifest(context.layout).episodes:
+        for question in read_questions(context.layout, entry.key):
+            answer = _normal(question.answer or "")
+            if len(answer) >= TELLING_CHARS and answer in frozen:
+                problems.append(f"the frozen policy holds the answer of question {question.id!r}")
+    return problems
+
+
+def frozen_comparison(context: StageContext, seed: int) -> Comparison:
+    """The frozen policy's held-out result, with its paired difference to reading all five structures.
+
+    Raises:
+        ArtifactError: It has not been tested.
+    """
+    return read_test(context, seed).row(FROZEN_ROW)
+
+
+def _answers_in_evidence(context: StageContext, entry: EpisodeEntry) -> list[str]:
+    episode = read_episode(context.layout, entry.key)
+    known = _normal(_said(episode))
+    telling = {
+        question.id: answer
+        for question in episode.questions
+        if len(answer := _normal(question.answer or "")) >= TELLING_CHARS and answer not in known
+    }
+    problems: list[str] = []
+    for structure in structures_of(context.settings).values() if telling else ():
+        evidence = read_evidence(context.layout, structure.code, structure.name, entry.key)
+        for question_id, answer in telling.items():
+            if any(answer in _normal(item.text) for item in evidence[question_id].items):
+                problems.append(f"question {question_id!r}: its answer stands in the {structure.name} evidence alone")
+    return problems
+
+
+def _said(episode: Episode) -> str:
+    steps = [text for step in episode.trajectory.steps for text in (step.action, step.observation)]
+    return "\n".join([episode.trajectory.task, *steps, *(question.text for question in episode.questions)])
+
+
+def _normal(text: str) -> str:
+    return " ".join(text.split()).casefold()

@@ -1,0 +1,204 @@
+"""The asset graph: what is in it, how its partitions depend on one another, and that it materialises."""
+
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import dagster as dg
+import pytest
+
+from mesa_pipeline.definitions import defs
+from mesa_pipeline.defs.checks import all_subsets_present, no_answer_in_evidence
+from mesa_pipeline.defs.partitions import BY_DATASET, BY_DATASET_AND_SEED
+from mesa_pipeline.defs.resources import Pipeline
+from mesa_pipeline.structures import STRUCTURES
+
+GROUPS = {
+    "data": {"raw_trajectories", "split_partitions"},
+    "structures": {f"{structure.name}_memory" for structure in STRUCTURES.values()} | {"structure_evidence"},
+    "evaluation": {"subset_sweep_scores", "test_report"},
+    "search": {"optimized_policy"},
+    "reports": {"comparison_report"},
+}
+BY_SEED = {"split_partitions", "optimized_policy", "test_report"}
+IN_ORDER = (
+    ["raw_trajectories", *sorted(GROUPS["structures"] - {"structure_evidence"}), "structure_evidence", "subset_sweep_scores"],
+    ["split_partitions", "optimized_policy", "test_report"],
+    ["comparison_report"],
+)
+TINY = {
+    "MESA_DATASETS__SYNTHETIC__EPISODES": "10",
+    "MESA_DATASETS__SYNTHETIC__STEPS": "12",
+    "MESA_DATASETS__SYNTHETIC__QUESTIONS": "4",
+    "MESA_EVALUATION__BOOTSTRAP_SAMPLES": "50",
+    "MESA_TRACKING__ENABLED": "false",
+    "MESA_RUN__WORKERS": "1",
+}
+HEAVY = ("torch", "mlflow", "matplotlib", "sentence_transformers")
+
+
+@pytest.fixture(scope="module")
+def definitions() -> dg.Definitions:
+    return defs()
+
+
+@pytest.fixture(scope="module")
+def instance() -> Iterator[dg.DagsterInstance]:
+    with dg.DagsterInstance.ephemeral() as instance:
+        yield instance
+
+
+@pytest.fixture(scope="module")
+def tiny() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as environment:
+        for name, value in TINY.items():
+            environment.setenv(name, value)
+        yield
+
+
+@pytest.fixture(scope="module")
+def pipeline(tiny: None, tmp_path_factory: pytest.TempPathFactory) -> Pipeline:
+    return Pipeline(workspace=str(tmp_path_factory.mktemp("workspace")))
+
+
+def materialize(
+    definitions: dg.Definitions,
+    instance: dg.DagsterInstance,
+    pipeline: Pipeline,
+    names: list[str],
+    partition: str,
+    **options: bool,
+) -> dg.ExecuteInProcessResult:
+    job = definitions.resolve_implicit_global_asset_job_def()
+    keys = {dg.AssetKey(name) for name in names}
+    checks = {key for key in job.asset_layer.asset_graph.asset_check_keys if key.asset_key in keys}
+    subset = job.get_subset(asset_selection=keys, asset_check_selection=checks)
+    return subset.execute_in_process(partition_key=partition, instance=instance, resources={"pipeline": pipeline}, **options)
+
+
+def test_the_assets_are_those_of_the_system_grouped_by_stage(definitions: dg.Definitions):
+    graph = definitions.resolve_asset_graph()
+    groups: dict[str, set[str]] = {}
+    for key in graph.get_all_asset_keys():
+        groups.setdefault(graph.get(key).group_name, set()).add(key.to_user_string())
+    assert groups == GROUPS
+
+
+def test_assets_are_partitioned_by_dataset_or_by_dataset_and_seed(definitions: dg.Definitions):
+    graph = definitions.resolve_asset_graph()
+    for key in graph.get_all_asset_keys():
+        expected = BY_DATASET_AND_SEED if key.to_user_string() in BY_SEED else BY_DATASET
+        assert graph.get(key).partitions_def == expected
+
+
+@pytest.mark.parametrize(
+    ("child", "parent", "partition", "parents"),
+    [
+        ("split_partitions", "raw_trajectories", "synthetic|3", {"synthetic"}),
+        ("optimized_policy", "subset_sweep_scores", "locomo|0", {"locomo"}),
+        ("optimized_policy", "split_partitions", "locomo|0", {"locomo|0"}),
+        ("comparison_report", "test_report", "synthetic", {f"synthetic|{seed}" for seed in range(5)}),
+    ],
+)
+def test_partitions_depend_on_those_of_the_same_dataset_and_seed(
+    definitions: dg.Definitions, child: str, parent: str, partition: str, parents: set[str]
+):
+    graph = definitions.resolve_asset_graph()
+    mapping = graph.get_partition_mapping(dg.AssetKey(child), dg.AssetKey(parent))
+    downstream, upstream = graph.get(dg.AssetKey(child)).partitions_def, graph.get(dg.AssetKey(parent)).partitions_def
+    assert downstream is not None and upstream is not None
+    wanted = downstream.subset_with_partition_keys([partition])
+    found = mapping.get_upstream_mapped_partitions_result_for_partitions(wanted, downstream, upstream)
+    assert set(found.partitions_subset.get_partition_keys()) == parents
+
+
+def test_loading_the_definitions_imports_nothing_heavy():
+    script = f"import sys, mesa_pipeline.definitions as d; d.defs(); print([m for m in {HEAVY} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_whole_graph_materialises_with_nothing_prepared(
+    definitions: dg.Definitions, instance: dg.DagsterInstance, pipeline: Pipeline
+):
+    for names, partitions in zip(
+        IN_ORDER, (["synthetic"], [f"synthetic|{seed}" for seed in range(5)], ["synthetic"]), strict=True
+    ):
+        for partition in partitions:
+            result = materialize(definitions, instance, pipeline, names, partition)
+            assert result.success
+            assert {event.asset_key.to_user_string() for event in result.get_asset_materialization_events()} == set(names)
+            evaluations = result.get_asset_check_evaluations()
+            assert [check.check_name for check in evaluations if not check.passed and check.blocking] == []
+
+    shown = metadata_of(instance, "subset_sweep_scores")
+    assert shown["made"].value == 10 * 4 * 31
+    assert str(shown["plot_cost"].value).startswith("![")
+    assert str(shown["subsets"].value).count("\n| ") >= 31
+    assert Path(str(metadata_of(instance, "comparison_report")["page"].value)).is_file()
+
+
+def test_materialising_again_does_no_work(definitions: dg.Definitions, instance: dg.DagsterInstance, pipeline: Pipeline):
+    assert materialize(definitions, instance, pipeline, ["subset_sweep_scores"], "synthetic").success
+    shown = metadata_of(instance, "subset_sweep_scores")
+    assert shown["made"].value == 0
+    assert shown["kept"].value == 10 * 4 * 31
+
+
+def test_checks_fail_on_what_they_guard_against(definitions: dg.Definitions, instance: dg.DagsterInstance, pipeline: Pipeline):
+    outcomes = next((Path(pipeline.workspace) / "synthetic" / "outcomes").glob("*.jsonl"))
+    whole = outcomes.read_bytes()
+    outcomes.write_bytes(b"".join(whole.splitlines(keepends=True)[:-1]))
+    try:
+        assert not check(pipeline, instance, all_subsets_present)
+    finally:
+        outcomes.write_bytes(whole)
+    assert check(pipeline, instance, all_subsets_present)
+    assert check(pipeline, instance, no_answer_in_evidence)
+
+
+def check(pipeline: Pipeline, instance: dg.DagsterInstance, definition: dg.AssetChecksDefinition) -> bool:
+    job = dg.define_asset_job("check", selection=dg.AssetSelection.checks(definition))
+    ready = dg.Definitions(asset_checks=[definition], jobs=[job], resources={"pipeline": pipeline})
+    result = ready.resolve_job_def("check").execute_in_process(partition_key="synthetic", instance=instance)
+    return all(evaluation.passed for evaluation in result.get_asset_check_evaluations())
+
+
+def test_a_dataset_without_its_data_fails_with_the_remedy(definitions: dg.Definitions, pipeline: Pipeline):
+    with dg.DagsterInstance.ephemeral() as instance:
+        result = materialize(definitions, instance, pipeline, ["raw_trajectories"], "locomo", raise_on_error=False)
+    (failure,) = [event for event in result.all_events if event.is_step_failure]
+    assert "MESA_DATA_LOCOMO" in str(failure.step_failure_data.user_failure_data.description)
+
+
+def test_at_night_only_what_was_materialised_once_is_brought_up_to_date(definitions: dg.Definitions):
+    with dg.DagsterInstance.ephemeral() as instance:
+        evening = datetime(2030, 1, 1, 22, 0)
+        first = dg.evaluate_automation_conditions(definitions, instance, evaluation_time=evening)
+        assert first.total_requested == 0
+
+        for key, partition in [("raw_trajectories", "synthetic"), ("raw_memory", "synthetic")]:
+            instance.report_runless_asset_event(dg.AssetMaterialization(key, partition=partition))
+        before = dg.evaluate_automation_conditions(
+            definitions, instance, evaluation_time=evening + timedelta(minutes=1), cursor=first.cursor
+        )
+        assert before.total_requested == 0
+
+        night = dg.evaluate_automation_conditions(
+            definitions, instance, evaluation_time=evening + timedelta(hours=6), cursor=before.cursor
+        )
+        assert requested(night) == {"raw_trajectories": {"synthetic"}, "raw_memory": {"synthetic"}}
+
+
+def requested(result: dg.EvaluateAutomationConditionsResult) -> Mapping[str, set[str]]:
+    keys = ["raw_trajectories", "raw_memory", "graph_memory", "comparison_report", "test_report"]
+    found = {key: set(result.get_requested_partitions(dg.AssetKey(key))) for key in keys}
+    return {key: {str(partition) for partition in partitions} for key, partitions in found.items() if partitions}
+
+
+def metadata_of(instance: dg.DagsterInstance, name: str) -> Mapping[str, dg.MetadataValue]:
+    event = instance.get_latest_materialization_event(dg.AssetKey(name))
+    assert event is not None and event.asset_materialization is not None
+    return event.asset_materialization.metadata

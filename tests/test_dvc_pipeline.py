@@ -1,0 +1,125 @@
+"""The DVC pipeline: it says what the command line and the settings can do, and reruns what depends on a change."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+import yaml
+
+from mesa_pipeline.cli import mesa
+from mesa_pipeline.subsets import STRUCTURE_NAMES
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+DVC = REPOSITORY / ".venv-dvc" / "bin" / "dvc"
+TINY = {"episodes": 6, "steps": 12, "questions": 4}
+
+
+@pytest.fixture(scope="module")
+def pipeline() -> dict[str, Any]:
+    return yaml.safe_load((REPOSITORY / "dvc.yaml").read_text())
+
+
+def definitions(pipeline: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Every stage, those of ``foreach`` once for each item, with the item filled in."""
+    for stage in pipeline["stages"].values():
+        if "foreach" not in stage:
+            yield stage
+            continue
+        for key, item in stage["foreach"].items():
+            text = yaml.safe_dump(stage["do"]).replace("${key}", key).replace("${item.code}", item["code"])
+            yield yaml.safe_load(text)
+
+
+def test_every_stage_is_a_command_of_mesa(pipeline: dict[str, Any]):
+    for stage in definitions(pipeline):
+        program, name, *arguments = stage["cmd"].replace("${source.options}", "").split()
+        assert program == "mesa"
+        command = mesa.commands[name]
+        command.make_context(name, arguments, resilient_parsing=False)
+
+
+def test_every_command_that_makes_artifacts_is_a_stage(pipeline: dict[str, Any]):
+    assert set(pipeline["stages"]) == set(mesa.commands) - {"run", "ask", "doctor", "ui"}
+    assert all(isinstance(mesa.commands[name], click.Command) for name in pipeline["stages"])
+
+
+def test_the_structures_are_those_of_the_system(pipeline: dict[str, Any]):
+    items = {item["code"]: name for name, item in pipeline["stages"]["build"]["foreach"].items()}
+    assert items == STRUCTURE_NAMES
+    assert pipeline["stages"]["retrieve"]["foreach"] == pipeline["stages"]["build"]["foreach"]
+
+
+def test_every_parameter_is_a_setting(pipeline: dict[str, Any]):
+    params = yaml.safe_load((REPOSITORY / "params.yaml").read_text())
+    for stage in definitions(pipeline):
+        for name in stage.get("params", ()):
+            value = params
+            for key in name.split("."):
+                assert key in value, name
+                value = value[key]
+
+
+def test_code_named_as_a_dependency_is_there(pipeline: dict[str, Any]):
+    for stage in definitions(pipeline):
+        for path in stage["deps"]:
+            assert path.startswith(("workspace/", "${source.made_from}")) or (REPOSITORY / path).exists()
+
+
+def test_outputs_are_kept_between_runs_so_that_the_core_can_continue(pipeline: dict[str, Any]):
+    for stage in definitions(pipeline):
+        assert all(options == {"persist": True} for output in stage["outs"] for options in output.values())
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_real_reproduction_reruns_only_what_depends_on_a_change(tmp_path: Path):
+    if not DVC.exists():
+        pytest.skip("DVC is not installed; make its environment with `make dvc-setup`")
+    clone = tiny_clone(tmp_path / "clone")
+
+    first = dvc(clone, "repro")
+    assert "Running stage 'report'" in first
+    assert "Data and pipelines are up to date" in dvc(clone, "repro")
+
+    dvc_params(clone, "raw", "top_k", 1)
+    changed = dvc(clone, "repro")
+    assert "Running stage 'retrieve@raw'" in changed
+    assert "Running stage 'sweep'" in changed
+    others = [f"{stage}@{name}" for stage in ("build", "retrieve") for name in STRUCTURE_NAMES.values() if name != "raw"]
+    assert not [stage for stage in ("ingest", "split", *others) if f"Running stage '{stage}'" in changed]
+    assert "swept_all_score" in dvc(clone, "metrics", "show")
+    assert not list((clone / "workspace").rglob("*.partial"))
+
+
+def tiny_clone(folder: Path) -> Path:
+    """The committed files and those of the working tree that DVC reads, with settings that take seconds."""
+    subprocess.run(["git", "clone", "--quiet", str(REPOSITORY), str(folder)], check=True)
+    for name in ("dvc.yaml", ".dvcignore"):
+        shutil.copy(REPOSITORY / name, folder / name)
+    shutil.copytree(REPOSITORY / ".dvc", folder / ".dvc", dirs_exist_ok=True, ignore=shutil.ignore_patterns("tmp", "cache"))
+    shutil.copytree(REPOSITORY / "mesa_pipeline", folder / "mesa_pipeline", dirs_exist_ok=True)
+    params = yaml.safe_load((REPOSITORY / "params.yaml").read_text())
+    params["datasets"]["synthetic"].update(TINY)
+    params["splits"]["seeds"] = [0]
+    params["tracking"]["enabled"] = False
+    (folder / "params.yaml").write_text(yaml.safe_dump(params))
+    return folder
+
+
+def dvc_params(clone: Path, structure: str, key: str, value: int) -> None:
+    params = yaml.safe_load((clone / "params.yaml").read_text())
+    params["structures"][structure][key] = value
+    (clone / "params.yaml").write_text(yaml.safe_dump(params))
+
+
+def dvc(clone: Path, *arguments: str) -> str:
+    path = f"{REPOSITORY / '.venv' / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "DVC_NO_ANALYTICS": "1"}
+    done = subprocess.run([str(DVC), *arguments], cwd=clone, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
