@@ -11,6 +11,7 @@ from mesa_pipeline.datasets.synthetic.names import unique_identifiers
 from mesa_pipeline.datasets.synthetic.wording import Topic
 
 T = TypeVar("T")
+VERBOSITIES = (0, 1, 2, 4, 8)  # most lines of chatter in one observation; drawn once for an episode
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +36,20 @@ class World(ABC):
         self._identifiers = unique_identifiers(rng, identifier_prefix)
         self._topics = rng.sample(list(topics), len(topics))
         self._remarks: list[Remark] = []
+        self._verbosity = rng.choice(VERBOSITIES)
 
     @abstractmethod
     def play(self) -> Iterator[Turn]:
         """Act for ever, one turn at a time."""
 
+    @abstractmethod
+    def chatter(self) -> str:
+        """A line of the noise such logs are full of; it says nothing about anything that is asked."""
+
     def turn(self, action: str, observation: str, *events: Event, ok: bool = True) -> Turn:
-        """A turn, with the remarks that were waiting added to its observation."""
-        lines = [observation, *(remark.text for remark in self._remarks)]
+        """A turn, with chatter and the remarks that were waiting added to its observation."""
+        chatter = (self.chatter() for _ in range(self.rng.randint(0, self._verbosity)))
+        lines = [observation, *chatter, *(remark.text for remark in self._remarks)]
         reported = (*events, *(event for remark in self._remarks for event in remark.events))
         self._remarks.clear()
         return Turn(action, "\n".join(line for line in lines if line), reported, ok)

@@ -9,6 +9,7 @@ from mesa_pipeline.datasets.synthetic.environments.database_wording import WORDI
 from mesa_pipeline.datasets.synthetic.events import (
     Announcement,
     Change,
+    Event,
     Failure,
     GoalFinished,
     GoalStarted,
@@ -69,6 +70,7 @@ class SqlConsole(World):
 
     def play(self) -> Iterator[Turn]:
         sheet = 0
+        yield self._list_tables()
         while True:
             sheet += 1
             table = self.pick(self._tables)
@@ -85,12 +87,29 @@ class SqlConsole(World):
             if self.chance(0.5):
                 yield self._create()
 
+    def chatter(self) -> str:
+        table = self.pick(self._tables)
+        return self.pick(
+            (
+                f"LOG:  checkpoint complete, wrote {self.rng.randint(3, 900)} buffers",
+                f"DEBUG:  plan for {table.name} reused, cost {self.rng.uniform(1, 9000):.2f}",
+                f"LOG:  automatic analyze of {table.name}, {self.rng.randint(1, 90)} pages",
+                f"HINT:  work_mem is {self.rng.choice((4, 16, 64))}MB, {self.rng.randint(1, 9)} spills",
+                f"LOG:  connection received, port {self.rng.randint(32_000, 61_000)}",
+            )
+        )
+
     def _add_table(self) -> Table:
         source = self.pick(self._tables).name if self._tables else ""
         role = self.pick(tuple(self._offices))
         table = Table(next(self._names), self.rng.randint(40, 90_000), role, source, self.pick(COLUMNS), self.pick(TYPES))
         self._tables.append(table)
         return table
+
+    def _list_tables(self) -> Turn:
+        listing = "\n".join(f" public | {table.name:<20} | {table.rows} rows" for table in self._tables)
+        sizes = (Change(table.name, "rows", f"{table.rows} rows") for table in self._tables)
+        return self.turn("\\dt+", f"List of relations\n{listing}\n({len(self._tables)} relations)", *sizes)
 
     def _explore(self, table: Table) -> Iterator[Turn]:
         lookups = [partial(self._owners, table), partial(self._lineage, table), partial(self._role, table.role)]
@@ -171,7 +190,7 @@ class SqlConsole(World):
             action = f"ALTER TABLE {table.name} ALTER {column} TYPE {kind}"
             yield self.turn(action, text, Change(f"{table.name}.{column}", "type", kind))
             return
-        moved = self.rng.randint(1, max(table.rows // 3, 1))
+        moved = min(table.rows, self.rng.randint(1, max(table.rows // 3, 1)))
         table.rows += -moved if self._cleanup else moved
         verb = "DELETE FROM" if self._cleanup else "INSERT INTO"
         tail = (
@@ -188,10 +207,12 @@ class SqlConsole(World):
         dropped = self._tables.pop(0) if len(self._tables) >= MOST_TABLES else None
         table = self._add_table()
         table.source = self._tables[0].name
-        action = f"CREATE TABLE {table.name} AS TABLE {table.source}"
-        text = f"SELECT {table.rows}\n{table.name} now holds {table.rows} rows" + (
-            f"\nDROP TABLE {dropped.name}" if dropped else ""
-        )
-        return self.turn(
-            action, text, Change(table.name, "rows", f"{table.rows} rows"), Relation(table.name, "built_from", table.source)
-        )
+        text = f"SELECT {table.rows}\n{table.name} now holds {table.rows} rows"
+        events: list[Event] = [
+            Change(table.name, "rows", f"{table.rows} rows"),
+            Relation(table.name, "built_from", table.source),
+        ]
+        if dropped:
+            text += f"\nNOTICE:  {dropped.name} dropped"
+            events.append(Change(dropped.name, "rows", "dropped"))
+        return self.turn(f"CREATE TABLE {table.name} AS TABLE {table.source}", text, *events)

@@ -85,6 +85,17 @@ class Gridworld(World):
                 yield from self._enter(room)
             yield from self._carry(treasure, goal)
 
+    def chatter(self) -> str:
+        return self.pick(
+            (
+                *SCENERY,
+                f"A {self.pick(METALS)} coin glints in a crack, out of reach.",
+                f"You count {self.rng.randint(3, 40)} tiles along the {self.pick(tuple(OPPOSITE))} side.",
+                f"An echo repeats your steps {self.rng.randint(2, 9)} times.",
+                f"[turn timer {self.rng.randint(100, 999)}] hunger {self.rng.randint(0, 9)}, thirst {self.rng.randint(0, 9)}",
+            )
+        )
+
     def _new_floor(self) -> str:
         self._rooms = [Room(next(self._room_names), parent=0)]
         for index in range(1, self.rng.randint(4, 7)):
@@ -245,7 +256,10 @@ class Gridworld(World):
             return self._rest()
         rune = self.identifier()
         return self.turn(
-            f"go {self.pick(walls)}", f"Solid wall. A glyph flares up: {rune}.", Failure(HERO, "solid wall", rune), ok=False
+            f"go {self.pick(walls)}",
+            f"There is a solid wall. A glyph flares up: {rune}.",
+            Failure(HERO, "solid wall", rune),
+            ok=False,
         )
 
     def _rest(self) -> Turn:

@@ -8,6 +8,7 @@ from mesa_pipeline.datasets.synthetic.environments.household_wording import WORD
 from mesa_pipeline.datasets.synthetic.events import (
     Announcement,
     Change,
+    Event,
     Failure,
     GoalFinished,
     GoalStarted,
@@ -64,6 +65,7 @@ class Household(World):
 
     def play(self) -> Iterator[Turn]:
         chore = 0
+        yield self._morning_round()
         while True:
             chore += 1
             thing = self.pick(self._things)
@@ -78,10 +80,26 @@ class Household(World):
             if self.chance(0.5):
                 yield self._delivery()
 
+    def chatter(self) -> str:
+        return self.pick(
+            (
+                f"[lidar] {self.rng.randint(90, 720)} returns, nearest obstacle {self.rng.uniform(0.2, 4):.2f} m",
+                f"[joint 4] {self.rng.uniform(-90, 90):.1f} deg, {self.rng.randint(20, 60)} C",
+                f"[audio] speech detected, {self.pick(PEOPLE)}, confidence {self.rng.random():.2f}",
+                f"[vision] {self.pick(COLOURS)} {self.pick(('carpet', 'curtain', 'cushion'))} in view",
+                f"[nav] replanned in {self.rng.randint(3, 90)} ms",
+            )
+        )
+
     def _add_thing(self) -> Thing:
         thing = Thing(next(self._names), self.pick(tuple(self._rooms)), self.pick(PEOPLE))
         self._things.append(thing)
         return thing
+
+    def _morning_round(self) -> Turn:
+        seen = self.rng.sample(self._things, 3)
+        text = " ".join(f"The {thing.name} is in {thing.place}." for thing in seen)
+        return self.turn("make a round", text, *(Change(thing.name, "location", thing.place) for thing in seen))
 
     def _wander(self) -> Iterator[Turn]:
         for _ in range(self.rng.randint(1, 3)):
@@ -153,14 +171,14 @@ class Household(World):
 
     def _delivery(self) -> Turn:
         """A new object arrives; the oldest is given away once there are many."""
-        given = self._things.pop(0).name if len(self._things) >= MOST_OBJECTS else ""
+        given = self._things.pop(0) if len(self._things) >= MOST_OBJECTS else None
         thing = self._add_thing()
-        text = f"A parcel: the {thing.name}, now on {thing.place}, belongs to {thing.owner}." + (
-            f" The {given} is given away." if given else ""
-        )
-        return self.turn(
-            "open the front door",
-            text,
+        text = f"A parcel: the {thing.name}, now on {thing.place}, belongs to {thing.owner}."
+        events: list[Event] = [
             Change(thing.name, "location", thing.place),
             Relation(thing.name, "belongs_to", thing.owner),
-        )
+        ]
+        if given:
+            text += f" The {given.name} is given away."
+            events.append(Change(given.name, "location", "given away"))
+        return self.turn("open the front door", text, *events)

@@ -75,6 +75,7 @@ class Fleet(World):
             self._add_service()
 
     def play(self) -> Iterator[Turn]:
+        yield self._inventory()
         while True:
             service = self.pick(self._services)
             target = self._next_version(service)
@@ -91,6 +92,18 @@ class Fleet(World):
             if self.chance(0.4):
                 yield self._replace_oldest()
 
+    def chatter(self) -> str:
+        service = self.pick(self._services)
+        return self.pick(
+            (
+                json.dumps({"level": "debug", "svc": service.name, "gc_pause_us": self.rng.randint(20, 9000)}),
+                f'level=info svc={service.name} msg="heartbeat" seq={self.rng.randint(1000, 99999)}',
+                f'level=warn svc={service.name} msg="slow query" took={self.rng.randint(300, 4000)}us',
+                f"kernel: eth{self.rng.randint(0, 3)} link up, {self.rng.choice((10, 25, 40))} Gbps",
+                f"cron: rotated {self.rng.randint(2, 50)} journals",
+            )
+        )
+
     def _add_service(self) -> Service:
         service = Service(
             name=next(self._names),
@@ -102,6 +115,12 @@ class Fleet(World):
         )
         self._services.append(service)
         return service
+
+    def _inventory(self) -> Turn:
+        rows = [f"{service.name:<20} {service.release:<10} {service.replicas} replicas" for service in self._services]
+        releases = [Change(service.name, "release", service.release) for service in self._services]
+        sizes = [Change(service.name, "replicas", f"{service.replicas} replicas") for service in self._services]
+        return self.turn("fleet list", "\n".join(["SERVICE              RELEASE    SIZE", *rows]), *releases, *sizes)
 
     def _next_version(self, service: Service) -> str:
         major, minor, patch = service.version
@@ -194,10 +213,12 @@ class Fleet(World):
         retired = self._services.pop(0) if len(self._services) >= MOST_SERVICES else None
         fresh = self._add_service()
         farewell = f"retired {retired.name}\n" if retired else ""
+        lost = (Change(retired.name, attribute, "retired") for attribute in ("release", "replicas")) if retired else ()
         text = f"{farewell}registered {fresh.name} at {fresh.release} with {fresh.replicas} replicas"
         return self.turn(
             "sync registry",
             text,
+            *lost,
             Change(fresh.name, "release", fresh.release),
             Change(fresh.name, "replicas", f"{fresh.replicas} replicas"),
         )

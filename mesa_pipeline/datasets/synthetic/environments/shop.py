@@ -83,6 +83,19 @@ class Shop(World):
             if self.chance(0.6):
                 yield self._new_arrival()
 
+    def chatter(self) -> str:
+        self._element += 1
+        product = self.pick(self._products)
+        return f"\t[{self._element}] " + self.pick(
+            (
+                f"link 'Others also looked at the {product.name}'",
+                f"img 'photo {self.rng.randint(1, 9)} of {self.rng.randint(9, 14)}'",
+                f"StaticText '{self.rng.randint(2, 60)} people have this page open'",
+                f"button 'rate this shop {self.rng.randint(1, 5)} of 5'",
+                f"link 'Ideas for your {self.pick(('hall', 'balcony', 'desk', 'picnic'))}'",
+            )
+        )
+
     def _add_product(self) -> Product:
         companion = self.pick(self._products).name if self._products else ""
         seller = self.pick(tuple(self._cities))

@@ -70,14 +70,28 @@ class Repository(World):
             self._add_module()
 
     def play(self) -> Iterator[Turn]:
+        ticket = 0
         while True:
             module = self._modules[-1] if self.chance(0.6) else self.pick(self._modules)
-            goal = f"{self._verb} the {self.pick(self._flaws)} in {module.path}"
+            ticket += 1
+            goal = f"{self._verb} the {self.pick(self._flaws)} in {module.path} (ticket {ticket})"
             yield self._read_ticket(goal, module)
             yield from self._orient(module)
             yield from self._repair(module)
             yield from self._push(module, goal)
             yield self._pull()
+
+    def chatter(self) -> str:
+        module = self.pick(self._modules)
+        return self.pick(
+            (
+                f"DEBUG watcher: inode {self.rng.randint(10_000, 99_999)} of {module.path} unchanged",
+                f"INFO  formatter skipped {module.test_file}, {self.rng.randint(20, 700)} lines",
+                f"warning: line {self.rng.randint(3, 500)} of {module.path} exceeds {self.rng.choice((100, 120))} columns",
+                f"hint: {self.rng.randint(2, 60)} objects unpacked in {self.rng.randint(3, 900)} ms",
+                f"DEBUG resolver: {self.pick(PACKAGES)}.{self.pick(MODULES)} satisfied from wheelhouse",
+            )
+        )
 
     def _add_module(self) -> Module:
         tests = self.rng.randint(6, 40)

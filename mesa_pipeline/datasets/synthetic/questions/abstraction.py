@@ -3,9 +3,11 @@
 from collections import Counter
 from collections.abc import Iterator
 
+from mesa_pipeline.datasets.synthetic.events import GoalStarted
 from mesa_pipeline.datasets.synthetic.questions.design import Draft, Kind, Subject, enumerate_words, times
 
 GOALS_NAMED = 5
+MIN_GOAL_STEPS = 5
 SHORTEST_SPAN, LONGEST_SPAN = 5, 12
 MOST_CHANGES = 5
 MOST_ACTIONS = 6
@@ -21,6 +23,10 @@ GOALS_IN_ORDER = (
 OUTCOME = (
     "How does the trajectory end: how many sub-goals were finished, and what was still open?",
     "What is the overall outcome for {agent}: goals done and goal left unfinished?",
+)
+GOAL_AT_STEP = (
+    "Which sub-goal was {agent} pursuing at step {step}?",
+    "What was the work around step {step} in aid of?",
 )
 LOOP = (
     "Between steps {first} and {last} {agent} goes round in circles. Which actions keep alternating?",
@@ -65,6 +71,19 @@ def outcome(subject: Subject) -> Iterator[Draft]:
         answer = f"{len(done)} finished, still open: {left.event.goal}"
         steps = tuple(sorted({*(goal.step for goal in done), left.step}))
         yield Draft(subject.phrase(OUTCOME), answer, steps, (left.event.goal,))
+
+
+def goal_at_step(subject: Subject) -> Iterator[Draft]:
+    """The goal in force at a step that does not name it; it was set well before."""
+    history = subject.history
+    started = list(history.all(GoalStarted))
+    ends = [*(goal.step for goal in started[1:]), len(history)]
+    spans = [(goal, end) for goal, end in zip(started, ends, strict=True) if end - goal.step > MIN_GOAL_STEPS]
+    for goal, end in subject.shuffled(spans):
+        step = subject.rng.randrange(goal.step + 2, end - 1)
+        if not history.mentions(step, goal.event.goal):
+            text = subject.phrase(GOAL_AT_STEP, step=step)
+            yield Draft(text, goal.event.goal, (goal.step,), (goal.event.goal,))
 
 
 def loop(subject: Subject) -> Iterator[Draft]:
@@ -116,6 +135,7 @@ KINDS = (
     Kind("failure_tally", "abstraction", ("S",), failure_tally),
     Kind("goals_in_order", "abstraction", ("S",), goals_in_order),
     Kind("outcome", "abstraction", ("S",), outcome),
+    Kind("goal_at_step", "abstraction", ("S",), goal_at_step, misled_by_more=True),
     Kind("loop", "abstraction", ("T",), loop),
     Kind("action_frequency", "abstraction", ("T",), action_frequency),
     Kind("key_changes", "abstraction", ("T",), key_changes),

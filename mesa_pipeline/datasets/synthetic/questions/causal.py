@@ -22,6 +22,10 @@ EFFECT = (
     "Which change of state came about at step {step}?",
     "What was different once step {step} was over?",
 )
+SOURCE = (
+    "Which action first revealed {state}?",
+    "What did {agent} do to come to know {state}?",
+)
 LINKED_RESPONSE = (
     "When work on {entity} failed, what did {agent} do next?",
     "How did {agent} react, in the next action, to the failure concerning {entity}?",
@@ -118,6 +122,16 @@ def action_effect(subject: Subject) -> Iterator[Draft]:
             yield Draft(text, answer, (step,), tuple(value for _, value in effects))
 
 
+def source_of_value(subject: Subject) -> Iterator[Draft]:
+    """The action that first showed some state: what the shortest log still supports."""
+    history = subject.history
+    for key, course in subject.shuffled(history.changes.items()):
+        action = history.steps[course[0].step].action
+        if len(action) <= MAX_ACTION_CHARS:
+            text = subject.phrase(SOURCE, state=subject.wording.attribute(*key))
+            yield Draft(text, action, (course[0].step,), (action, course[0].event.value))
+
+
 def linked_response(subject: Subject) -> Iterator[Draft]:
     """A failure known only by a relation of the thing that failed, and the step that came after it."""
     history = subject.history
@@ -144,3 +158,4 @@ KINDS = (
     Kind("action_effect", "causal", ("T",), action_effect),
     Kind("linked_response", "causal", ("G", "R"), linked_response),
 )
+FALLBACK_KINDS = (Kind("source_of_value", "causal", ("V",), source_of_value),)

@@ -11,7 +11,8 @@ from mesa_pipeline.datasets.synthetic.questions import abstraction, causal, reca
 from mesa_pipeline.datasets.synthetic.questions.design import Draft, Kind, Subject
 from mesa_pipeline.datasets.synthetic.wording import Wording
 
-KINDS: tuple[Kind, ...] = (*recall.KINDS, *causal.KINDS, *updating.KINDS, *updating.FALLBACK_KINDS, *abstraction.KINDS)
+FALLBACK_KINDS = (*causal.FALLBACK_KINDS, *updating.FALLBACK_KINDS)  # asked where a short log supports nothing better
+KINDS: tuple[Kind, ...] = (*recall.KINDS, *causal.KINDS, *updating.KINDS, *abstraction.KINDS, *FALLBACK_KINDS)
 R, C, U, A = "recall", "causal", "state-updating", "abstraction"
 TYPE_PATTERN = (R, C, U, A, R, U, C, R, A, C, U, R)  # 4 : 3 : 3 : 2 in twelve, as most AMA-Bench episodes have it
 
@@ -28,8 +29,8 @@ class _Supply:
     """Hands out distinct questions of one type, taking turns between its kinds."""
 
     def __init__(self, kinds: Sequence[Kind], subject: Subject) -> None:
-        preferred = subject.shuffled(kind for kind in kinds if kind not in updating.FALLBACK_KINDS)
-        fallback = [kind for kind in kinds if kind in updating.FALLBACK_KINDS]
+        preferred = subject.shuffled(kind for kind in kinds if kind not in FALLBACK_KINDS)
+        fallback = [kind for kind in kinds if kind in FALLBACK_KINDS]
         self._waiting = deque((kind, kind.draft(subject)) for kind in preferred)
         self._fallback = deque((kind, kind.draft(subject)) for kind in fallback)
 

@@ -1,5 +1,6 @@
 """State updating: what holds when, after values were set and overwritten."""
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -24,6 +25,14 @@ HISTORY = (
     "Trace {state} from first report to last.",
     "How did {state} develop over the whole trajectory?",
 )
+FIRST_VALUE = (
+    "What was {state} when it was first reported?",
+    "Before any of its later updates, what was {state}?",
+)
+VALUE_AT_IDENTIFIER = (
+    "What was {state} at the moment {identifier} came up?",
+    "When {agent} ran into {identifier}, what was {state}?",
+)
 LAST_CHANGE = (
     "Until step {step}, when did {state} last change, and to what?",
     "Looking only at what happened up to step {step}: what was the latest update of {state}, and at which step?",
@@ -44,6 +53,31 @@ def value_at_step(subject: Subject) -> Iterator[Draft]:
         if not history.mentions(step, key.entity):
             text = subject.phrase(VALUE_AT_STEP, step=step, state=subject.wording.attribute(*key))
             yield Draft(text, before.event.value, (before.step,), (before.event.value,))
+
+
+def value_at_identifier(subject: Subject) -> Iterator[Draft]:
+    """A value that held when a rare identifier was shown; the step that shows it says nothing of the value."""
+    history = subject.history
+    courses = sorted(history.changes.items())
+    for failure in subject.shuffled(history.failures) if courses else ():
+        key, course = subject.rng.choice(courses)
+        place = bisect_right([change.step for change in course], failure.step)
+        settled = 0 < place < len(course) and course[place - 1].step < failure.step - 1
+        if settled and not history.mentions(failure.step, key.entity):
+            held = course[place - 1]
+            text = subject.phrase(
+                VALUE_AT_IDENTIFIER, state=subject.wording.attribute(*key), identifier=failure.event.identifier
+            )
+            facts = (held.event.value, failure.event.identifier)
+            yield Draft(text, held.event.value, (held.step, failure.step), facts)
+
+
+def first_value(subject: Subject) -> Iterator[Draft]:
+    """The value before all updates."""
+    for key, course in subject.shuffled(subject.history.changes.items()):
+        if len(course) > 1:
+            text = subject.phrase(FIRST_VALUE, state=subject.wording.attribute(*key))
+            yield Draft(text, course[0].event.value, (course[0].step,), (course[0].event.value,))
 
 
 def final_value(subject: Subject) -> Iterator[Draft]:
@@ -90,6 +124,8 @@ def _steps(course: list[At[Change]]) -> tuple[int, ...]:
 
 KINDS = (
     Kind("value_at_step", "state-updating", ("S", "T"), value_at_step, misled_by_more=True),
+    Kind("value_at_identifier", "state-updating", ("S", "R"), value_at_identifier, misled_by_more=True),
+    Kind("first_value", "state-updating", ("S",), first_value, misled_by_more=True),
     Kind("final_value", "state-updating", ("S",), final_value, misled_by_more=True),
     Kind("value_history", "state-updating", ("S",), value_history),
     Kind("last_change", "state-updating", ("T",), last_change, misled_by_more=True),
