@@ -7,14 +7,11 @@ from pathlib import Path
 
 import dagster as dg
 
-from mesa_pipeline.defs.schedules import NIGHTLY
-
 
 @dg.definitions
 def defs() -> dg.Definitions:
-    """Every asset, check, resource and automation under ``defs/``; every asset is part of the nightly re-evaluation."""
-    loaded = dg.load_from_defs_folder(path_within_project=Path(__file__).parent)
-    return loaded.map_asset_specs(func=lambda spec: spec.replace_attributes(automation_condition=NIGHTLY))
+    """Every asset, check, resource and automation under ``defs/``."""
+    return dg.load_from_defs_folder(path_within_project=Path(__file__).parent)
 
 
 if __name__ == "__main__":

@@ -5,14 +5,14 @@ from functools import partial
 import dagster as dg
 
 from mesa_pipeline.defs import metadata
-from mesa_pipeline.defs.partitions import BY_DATASET, BY_DATASET_AND_SEED
+from mesa_pipeline.defs.partitions import asset_by_dataset, asset_by_seed
 from mesa_pipeline.defs.resources import Partition, Pipeline
 from mesa_pipeline.stages.ingest import ingest
 from mesa_pipeline.stages.split import split
 from mesa_pipeline.stages.storage import EpisodeEntry, read_manifest
 
 
-@dg.asset(partitions_def=BY_DATASET, group_name="data")
+@asset_by_dataset(group_name="data")
 def raw_trajectories(context: dg.AssetExecutionContext, pipeline: Pipeline) -> dg.MaterializeResult[None]:
     """Trajectories with their questions, as the dataset has them; one artifact an episode."""
     summary = pipeline.perform(context, ingest)
@@ -25,7 +25,7 @@ def raw_trajectories(context: dg.AssetExecutionContext, pipeline: Pipeline) -> d
     return dg.MaterializeResult(data_version=dg.DataVersion(manifest.fingerprint), metadata=shown)
 
 
-@dg.asset(partitions_def=BY_DATASET_AND_SEED, deps=[raw_trajectories], group_name="data")
+@asset_by_seed(deps=[raw_trajectories], group_name="data")
 def split_partitions(context: dg.AssetExecutionContext, pipeline: Pipeline) -> dg.MaterializeResult[None]:
     """Which episodes train, validate and test a policy, for one split seed."""
     summary = pipeline.perform(context, partial(split, seed=Partition.of(context).seed_drawn))

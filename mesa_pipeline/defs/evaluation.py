@@ -5,7 +5,7 @@ from functools import partial
 import dagster as dg
 
 from mesa_pipeline.defs import metadata
-from mesa_pipeline.defs.partitions import BY_DATASET, BY_DATASET_AND_SEED
+from mesa_pipeline.defs.partitions import asset_by_dataset, asset_by_seed
 from mesa_pipeline.defs.resources import Partition, Pipeline
 from mesa_pipeline.defs.search import optimized_policy
 from mesa_pipeline.defs.structures import structure_evidence
@@ -14,10 +14,10 @@ from mesa_pipeline.stages.sweep import sweep
 from mesa_pipeline.stages.test import read_test, test
 
 
-@dg.asset(partitions_def=BY_DATASET, deps=[structure_evidence], group_name="evaluation")
+@asset_by_dataset(deps=[structure_evidence], group_name="evaluation")
 def subset_sweep_scores(context: dg.AssetExecutionContext, pipeline: Pipeline) -> dg.MaterializeResult[None]:
     """The outcome table: score and evidence tokens of all 31 subsets for every question."""
-    from mesa_pipeline.reports.figures import cost_figure
+    from mesa_pipeline.reports.cost_figure import cost_figure
     from mesa_pipeline.reports.findings import subset_findings
     from mesa_pipeline.reports.tables import subsets_table
 
@@ -29,7 +29,7 @@ def subset_sweep_scores(context: dg.AssetExecutionContext, pipeline: Pipeline) -
     return dg.MaterializeResult(metadata={**metadata.of_summary(summary), **shown, "subsets": table})
 
 
-@dg.asset(partitions_def=BY_DATASET_AND_SEED, deps=[optimized_policy], group_name="evaluation")
+@asset_by_seed(deps=[optimized_policy], group_name="evaluation")
 def test_report(context: dg.AssetExecutionContext, pipeline: Pipeline) -> dg.MaterializeResult[None]:
     """The frozen policy on held-out episodes, once, with every baseline beside it."""
     from mesa_pipeline.reports.figures import choices_figure, policies_figure

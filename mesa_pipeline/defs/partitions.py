@@ -1,9 +1,12 @@
 """How the assets are partitioned: by dataset, and by dataset and split seed."""
 
+from functools import partial
+
 import dagster as dg
 
 from mesa_pipeline.datasets import DATASETS
 from mesa_pipeline.defs.resources import DATASET_DIMENSION, SEED_DIMENSION, read_settings
+from mesa_pipeline.defs.schedules import NIGHTLY
 
 BY_DATASET = dg.StaticPartitionsDefinition(list(DATASETS))
 BY_DATASET_AND_SEED = dg.MultiPartitionsDefinition(
@@ -12,3 +15,6 @@ BY_DATASET_AND_SEED = dg.MultiPartitionsDefinition(
         SEED_DIMENSION: dg.StaticPartitionsDefinition([str(seed) for seed in read_settings().splits.seeds]),
     }
 )
+
+asset_by_dataset = partial(dg.asset, partitions_def=BY_DATASET, automation_condition=NIGHTLY)
+asset_by_seed = partial(dg.asset, partitions_def=BY_DATASET_AND_SEED, automation_condition=NIGHTLY)

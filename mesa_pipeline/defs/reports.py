@@ -4,15 +4,15 @@ import dagster as dg
 
 from mesa_pipeline.defs import metadata
 from mesa_pipeline.defs.evaluation import test_report
-from mesa_pipeline.defs.partitions import BY_DATASET
+from mesa_pipeline.defs.partitions import asset_by_dataset
 from mesa_pipeline.defs.resources import Pipeline
 from mesa_pipeline.stages.report import gather, report
 
 
-@dg.asset(partitions_def=BY_DATASET, deps=[test_report], group_name="reports")
+@asset_by_dataset(deps=[test_report], group_name="reports")
 def comparison_report(context: dg.AssetExecutionContext, pipeline: Pipeline) -> dg.MaterializeResult[None]:
     """The dataset's report over all split seeds: headline, the 31 subsets, policies, cost, coverage."""
-    from mesa_pipeline.reports import make_report
+    from mesa_pipeline.reports.contents import make_report
 
     summary = pipeline.perform(context, report)
     stage = pipeline.stage(context)

@@ -6,13 +6,13 @@ import dagster as dg
 
 from mesa_pipeline.defs import metadata
 from mesa_pipeline.defs.datasets import split_partitions
-from mesa_pipeline.defs.partitions import BY_DATASET_AND_SEED
+from mesa_pipeline.defs.partitions import asset_by_seed
 from mesa_pipeline.defs.resources import Partition, Pipeline
 from mesa_pipeline.evaluation.evaluate import Evaluation
 from mesa_pipeline.stages.optimize import optimize, read_candidates
 
 
-@dg.asset(partitions_def=BY_DATASET_AND_SEED, deps=["subset_sweep_scores", split_partitions], group_name="search")
+@asset_by_seed(deps=["subset_sweep_scores", split_partitions], group_name="search")
 def optimized_policy(context: dg.AssetExecutionContext, pipeline: Pipeline) -> dg.MaterializeResult[None]:
     """The policy with the best score minus cost on validation, frozen; its candidates are in MLflow."""
     seed = Partition.of(context).seed_drawn

@@ -7,7 +7,7 @@ import dagster as dg
 
 from mesa_pipeline.defs import metadata
 from mesa_pipeline.defs.datasets import raw_trajectories
-from mesa_pipeline.defs.partitions import BY_DATASET
+from mesa_pipeline.defs.partitions import asset_by_dataset
 from mesa_pipeline.defs.resources import Pipeline
 from mesa_pipeline.stages.build import build
 from mesa_pipeline.stages.retrieve import retrieve
@@ -19,9 +19,8 @@ from mesa_pipeline.structures.base import MemoryStructure
 def memory_asset(structure: type[MemoryStructure[Any]]) -> dg.AssetsDefinition:
     """The asset of one structure's memories."""
 
-    @dg.asset(
+    @asset_by_dataset(
         name=f"{structure.name}_memory",
-        partitions_def=BY_DATASET,
         deps=[raw_trajectories],
         group_name="structures",
         description=f"Structure {structure.code}: the {structure.name} memory of every episode.",
@@ -40,7 +39,7 @@ def memory_asset(structure: type[MemoryStructure[Any]]) -> dg.AssetsDefinition:
 MEMORIES = [memory_asset(structure) for structure in STRUCTURES.values()]
 
 
-@dg.asset(partitions_def=BY_DATASET, deps=MEMORIES, group_name="structures")
+@asset_by_dataset(deps=MEMORIES, group_name="structures")
 def structure_evidence(context: dg.AssetExecutionContext, pipeline: Pipeline) -> dg.MaterializeResult[None]:
     """What each structure returns for each question, retrieved once whatever subsets will read it."""
     summaries = {code: pipeline.perform(context, partial(retrieve, code=code)) for code in STRUCTURES}

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mesa_pipeline.artifacts import write_text
-from mesa_pipeline.reports.contents import make_report
 from mesa_pipeline.reports.document import Report
 from mesa_pipeline.reports.html import render_html
 from mesa_pipeline.reports.inputs import ReportInputs
@@ -49,6 +48,8 @@ def write_report(inputs: ReportInputs, directory: Path) -> ReportPaths:
     Raises:
         ArtifactError: A file cannot be written.
     """
+    from mesa_pipeline.reports.contents import make_report  # draws with matplotlib, which only a report needs to load
+
     report = make_report(inputs)
     files = {name: render(report) for name, render in REPORTS.items()}
     plots = {f"plots/{name}.csv": content for name, content in report.series.items()}
@@ -64,4 +65,4 @@ def write_report(inputs: ReportInputs, directory: Path) -> ReportPaths:
     )
 
 
-__all__ = ["REPORTS", "Report", "ReportInputs", "ReportPaths", "make_report", "write_report"]
+__all__ = ["REPORTS", "Report", "ReportInputs", "ReportPaths", "write_report"]
