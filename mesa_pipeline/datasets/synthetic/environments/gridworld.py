@@ -1,9 +1,10 @@
 """A key-door grid world: floors of rooms joined by locked doors, an idol to be carried to the altar of each floor."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from itertools import count
 from random import Random
 
+from mesa_pipeline.datasets.synthetic.environments.gridworld_floor import METALS, OPPOSITE, FloorPlans, Room
 from mesa_pipeline.datasets.synthetic.environments.gridworld_wording import WORDING
 from mesa_pipeline.datasets.synthetic.events import (
     Announcement,
@@ -17,19 +18,9 @@ from mesa_pipeline.datasets.synthetic.events import (
     Remedy,
     Turn,
 )
-from mesa_pipeline.datasets.synthetic.names import unique_names
 from mesa_pipeline.datasets.synthetic.world import World
 
 HERO = "the explorer"
-OPPOSITE = {"north": "south", "south": "north", "east": "west", "west": "east"}
-ROOM_ADJECTIVES = ("Amber", "Hollow", "Sunken", "Gilded", "Silent", "Crooked", "Frozen", "Mossy", "Scarlet", "Dusty", "Vaulted")
-ROOM_NOUNS = ("Hall", "Gallery", "Cellar", "Chapel", "Library", "Armoury", "Pantry", "Crypt", "Observatory", "Workshop")
-DOOR_ADJECTIVES = ("rusty", "carved", "narrow", "barred", "painted", "warped", "studded", "low")
-MATERIALS = ("iron", "oak", "bronze", "slate", "ivory", "copper")
-KEY_ADJECTIVES = ("notched", "slender", "heavy", "bent", "toothed", "polished", "tarnished", "hollow")
-METALS = ("brass", "silver", "tin", "pewter", "nickel", "gold")
-TREASURES = ("idol", "chalice", "mask", "crown", "mirror", "lute")
-GEMS = ("jade", "onyx", "opal", "garnet", "pearl", "topaz", "amethyst")
 SCENERY = (
     "Torchlight flickers over cracked flagstones.",
     "A draught smells of wet stone and old smoke.",
@@ -37,20 +28,6 @@ SCENERY = (
     "Somewhere above, boards creak under no visible weight.",
     "The floor is strewn with gravel and bones of small animals.",
 )
-
-
-@dataclass
-class Room:
-    """A room of the current floor; ``door`` leads in from ``parent``, which lies in direction ``way_back``."""
-
-    name: str
-    parent: int
-    door: str = ""
-    direction: str = ""
-    key: str = ""
-    rekeyed: bool = False
-    unlocked: bool = True
-    exits: dict[str, int] = field(default_factory=dict)
 
 
 class Gridworld(World):
@@ -64,26 +41,21 @@ class Gridworld(World):
             + ("Every door needs its own key." if task_type == "key_door" else "Gather as many treasures as you can.")
         )
         self._hasty = 0.35 if task_type == "key_door" else 0.2
-        self._room_names = unique_names(rng, "{} {}{n}", ROOM_ADJECTIVES, ROOM_NOUNS)
-        self._door_names = unique_names(rng, "{} {} door{n}", DOOR_ADJECTIVES, MATERIALS)
-        self._key_names = unique_names(rng, "{} {} key{n}", KEY_ADJECTIVES, METALS)
-        self._treasure_names = unique_names(rng, "{} {}{n}", GEMS, TREASURES)
-        self._rooms: list[Room] = []
+        self._floors = iter(FloorPlans(rng))
+        self._floor = next(self._floors)
         self._here = 0
         self._oil = 100
-        self._places: dict[str, int] = {}
 
     def play(self) -> Iterator[Turn]:
-        floor = 0
-        while True:
-            floor += 1
-            treasure = self._new_floor()
-            goal = f"bring the {treasure} to the altar of floor {floor}"
-            yield self._arrive(floor, goal)
+        for number in count(1):
+            treasure = self._floor.treasure
+            goal = f"bring the {treasure} to the altar of floor {number}"
+            yield self._arrive(number, goal)
             yield self._study(treasure)
-            for room in self._path_down(len(self._rooms) - 1):
+            for room in self._floor.path_down(self._floor.treasure_room):
                 yield from self._enter(room)
             yield from self._carry(treasure, goal)
+            self._floor, self._here = next(self._floors), 0
 
     def chatter(self) -> str:
         return self.pick(
@@ -96,49 +68,19 @@ class Gridworld(World):
             )
         )
 
-    def _new_floor(self) -> str:
-        self._rooms = [Room(next(self._room_names), parent=0)]
-        for index in range(1, self.rng.randint(4, 7)):
-            parent = self.rng.choice([room for room in range(index) if len(self._rooms[room].exits) < 3])
-            taken = {*self._rooms[parent].exits, OPPOSITE.get(self._rooms[parent].direction, "")}
-            direction = self.pick([way for way in OPPOSITE if way not in taken])
-            room = Room(next(self._room_names), parent, next(self._door_names), direction)
-            room.key = next(self._key_names) if index == 1 or self.chance(0.7) else ""
-            room.unlocked = not room.key
-            self._rooms[parent].exits[direction] = index
-            self._rooms.append(room)
-        self._here, self._places = 0, {}
-        for index, room in enumerate(self._rooms):
-            if room.key:
-                self._places[room.key] = self._safe_place(index)
-        treasure = next(self._treasure_names)
-        self._places[treasure] = len(self._rooms) - 1
-        return treasure
-
-    def _safe_place(self, room: int) -> int:
-        """A room on the way to ``room``: it can be entered before the door in question is open."""
-        return self.pick([0, *self._path_down(room)[:-1]])
-
-    def _path_down(self, room: int) -> list[int]:
-        path: list[int] = []
-        while room:
-            path.append(room)
-            room = self._rooms[room].parent
-        return path[::-1]
-
     def _arrive(self, floor: int, goal: str) -> Turn:
-        room = self._rooms[0]
+        room = self._floor.rooms[0]
         text = f"You come up the stairs to floor {floor} and stand in {room.name}. Your task here: {goal}."
-        return self.turn("climb the stairs", text, GoalStarted(goal), Change(HERO, "location", room.name))
+        return self.turn("climb the stairs", text, GoalStarted(goal), Change(HERO, "position", room.name))
 
     def _study(self, treasure: str) -> Turn:
-        last = self._rooms[-1]
+        last = self._floor.rooms[-1]
         hint = f'The mural shows the {treasure}; below it: "kept in {last.name}".'
         return self.turn("study the mural", hint, Relation(treasure, "kept_in", last.name))
 
     def _enter(self, index: int) -> Iterator[Turn]:
         """Get through the door of a room whose parent has been reached."""
-        room = self._rooms[index]
+        room = self._floor.rooms[index]
         yield from self._walk(room.parent)
         yield self._inspect(index)
         if self.chance(0.4):
@@ -154,8 +96,8 @@ class Gridworld(World):
             yield from self._pace()
 
     def _inspect(self, index: int) -> Turn:
-        """Look at a door; now and then a spiteful imp changes its lock meanwhile."""
-        room = self._rooms[index]
+        """Look at a door: its plate names the key, its grating shows the room beyond."""
+        room = self._floor.rooms[index]
         beyond = f"Beyond it you make out {room.name}."
         if room.unlocked:
             text = f"The {room.door} ({room.direction}) has no lock. {beyond}"
@@ -187,15 +129,15 @@ class Gridworld(World):
             yield self._rest()
 
     def _fetch(self, key: str) -> Iterator[Turn]:
-        place = self._places[key]
+        place = self._floor.places[key]
         yield from self._walk(place)
-        yield self.turn("look", self._scene(), Relation(key, "found_in", self._rooms[place].name))
+        yield self.turn("look", self._scene(), Relation(key, "found_in", self._floor.rooms[place].name))
         yield self.turn(
             f"take the {key}",
             f"Taken. The {key} is now in your pack.",
-            Change(f"the {key}", "location", "in your pack"),
+            Change(key, "location", "in your pack"),
         )
-        del self._places[key]
+        del self._floor.places[key]
 
     def _unlock(self, room: Room) -> Iterator[Turn]:
         if self.chance(0.3):
@@ -224,33 +166,33 @@ class Gridworld(World):
             yield self._drop(room.key)
 
     def _drop(self, thing: str) -> Turn:
-        self._places[thing] = self._here
-        name = self._rooms[self._here].name
+        self._floor.places[thing] = self._here
+        name = self._floor.rooms[self._here].name
         text = f"Dropped: the {thing} now lies in {name}."
-        return self.turn(f"drop the {thing}", text, Change(f"the {thing}", "location", name))
+        return self.turn(f"drop the {thing}", text, Change(thing, "location", name))
 
     def _walk(self, target: int) -> Iterator[Turn]:
         """Go room by room through open doors: up to the common ancestor, then down."""
         while self._here != target:
-            below = self._path_down(target)
-            ahead = [room for room in below if self._rooms[room].parent == self._here]
+            below = self._floor.path_down(target)
+            ahead = [room for room in below if self._floor.rooms[room].parent == self._here]
             if self._here == 0 or self._here in below:
-                yield self._move(ahead[0], self._rooms[ahead[0]].direction)
+                yield self._move(ahead[0], self._floor.rooms[ahead[0]].direction)
             else:
-                room = self._rooms[self._here]
+                room = self._floor.rooms[self._here]
                 yield self._move(room.parent, OPPOSITE[room.direction])
             if self.chance(0.15):
                 yield self._bump()
 
     def _move(self, target: int, direction: str) -> Turn:
         self._here = target
-        name = self._rooms[target].name
+        name = self._floor.rooms[target].name
         self.gossip(0.2)
         text = f"You walk {direction} into {name}." + (f" {self.pick(SCENERY)}" if self.chance(0.5) else "")
-        return self.turn(f"go {direction}", text, Change(HERO, "location", name))
+        return self.turn(f"go {direction}", text, Change(HERO, "position", name))
 
     def _bump(self) -> Turn:
-        room = self._rooms[self._here]
+        room = self._floor.rooms[self._here]
         walls = [way for way in OPPOSITE if way not in room.exits and way != OPPOSITE.get(room.direction)]
         if not walls:
             return self._rest()
@@ -274,11 +216,11 @@ class Gridworld(World):
 
     def _pace(self) -> Iterator[Turn]:
         """Walk to and fro without a plan."""
-        room = self._rooms[self._here]
-        open_exits = [index for index in room.exits.values() if self._rooms[index].unlocked]
+        room = self._floor.rooms[self._here]
+        open_exits = [index for index in room.exits.values() if self._floor.rooms[index].unlocked]
         if open_exits:
             target = self.pick(open_exits)
-            way = self._rooms[target].direction
+            way = self._floor.rooms[target].direction
             back = self._here
             for _ in range(self.rng.randint(2, 3)):
                 yield self._move(target, way)
@@ -288,20 +230,20 @@ class Gridworld(World):
         yield self.turn(
             f"take the {treasure}",
             f"You lift the {treasure} into your pack.",
-            Change(f"the {treasure}", "location", "your pack"),
+            Change(treasure, "location", "your pack"),
         )
-        del self._places[treasure]
+        del self._floor.places[treasure]
         yield from self._walk(0)
         yield self.turn(
             f"place the {treasure} on the altar",
             f"The {treasure} rests on the altar and the ceiling stairs grind open. Done: {goal}.",
-            Change(f"the {treasure}", "location", "the altar"),
+            Change(treasure, "location", "the altar"),
             GoalFinished(goal),
         )
 
     def _scene(self) -> str:
-        room = self._rooms[self._here]
-        ways = [f"{way} ({self._rooms[index].door})" for way, index in room.exits.items()]
-        things = [thing for thing, place in self._places.items() if place == self._here]
+        room = self._floor.rooms[self._here]
+        ways = [f"{way} ({self._floor.rooms[index].door})" for way, index in room.exits.items()]
+        things = [thing for thing, place in self._floor.places.items() if place == self._here]
         lines = [f"{room.name}. {self.pick(SCENERY)}", f"Exits: {', '.join(ways) or 'only the way you came'}."]
         return "\n".join([*lines, *(f"On the floor lies the {thing}." for thing in things)])

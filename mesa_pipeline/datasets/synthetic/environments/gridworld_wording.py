@@ -4,7 +4,11 @@ from mesa_pipeline.datasets.synthetic.wording import RelationWording, Topic, Wor
 
 WORDING = Wording(
     agent="the explorer",
-    attributes={"location": "the whereabouts of {entity}", "state": "the state of the {entity}"},
+    attributes={
+        "position": "the whereabouts of {entity}",
+        "location": "the resting place of the {entity}",
+        "state": "the state of the {entity}",
+    },
     relations={
         "kept_in": RelationWording(
             ("Where is {entity} kept?", "Which room holds {entity}?"), "the room that holds the {entity}", "treasure"

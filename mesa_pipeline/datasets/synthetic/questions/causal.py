@@ -27,8 +27,8 @@ SOURCE = (
     "What did {agent} do to come to know {state}?",
 )
 LINKED_RESPONSE = (
-    "When work on {entity} failed, what did {agent} do next?",
-    "How did {agent} react, in the next action, to the failure concerning {entity}?",
+    "When work on {entity} failed for the first time, what did {agent} do next?",
+    "How did {agent} react, in the next action, to the first failure concerning {entity}?",
 )
 
 
@@ -140,7 +140,7 @@ def linked_response(subject: Subject) -> Iterator[Draft]:
         failures[failure.event.entity].append(failure)
     for stated in subject.shuffled(history.facts.values()):
         found = failures.get(stated.event.tail, ())
-        if len(found) != 1 or found[0].step in (stated.step, history.last):
+        if not found or found[0].step in (stated.step, history.last):
             continue
         step = found[0].step
         action = history.steps[step + 1].action
