@@ -12,9 +12,9 @@ from typing import Any
 from mesa_pipeline.datasets.rows import Fields, to_text
 from mesa_pipeline.types import Step
 
-INSTRUCTION_ROLES = {"system", "developer"}
-RESULT_ROLES = {"tool", "function"}
-ROLES = ("system", "developer", "user", "assistant", "tool", "function")
+INSTRUCTION_ROLES = ("system", "developer")
+RESULT_ROLES = ("tool", "function")
+ROLES = (*INSTRUCTION_ROLES, "user", "assistant", *RESULT_ROLES)
 
 
 @dataclass(frozen=True, slots=True)
