@@ -109,6 +109,7 @@ class Bm25Settings(Section):
     variant: Literal["okapi", "lucene"]
     k1: Annotated[float, Field(ge=0)]
     b: Fraction
+    epsilon: Fraction
     tokenizer: str
 
 

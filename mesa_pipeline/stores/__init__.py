@@ -26,3 +26,16 @@ class VectorIndex(Protocol):
             One list a query, best first; equal scores stand in order of position.
         """
         ...
+
+
+class TextIndex(Protocol):
+    """Ranks the stored texts against a query by the words they share."""
+
+    def search(self, query: str, k: int) -> list[Match]:
+        """The best matches, best first; equal scores stand in order of position.
+
+        Args:
+            query: Any text.
+            k: Matches wanted; fewer where fewer texts are stored. A text that shares nothing with the query has score 0.
+        """
+        ...

@@ -10,7 +10,7 @@ SCORE_DECIMALS = 6
 class ArrayVectorIndex:
     """Exact inner-product search over an array held in memory.
 
-    Scores are rounded to six decimals before ranking: float32 noise of the embedding model (about 1e-7) then leaves ties ties, and
+    Scores are rounded to six decimals before ranking, so that float32 noise of the embedding model (about 1e-7) breaks no tie;
     ties go to the lower position.
 
     Args:
