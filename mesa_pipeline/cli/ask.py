@@ -38,6 +38,7 @@ SHELF = "asked"
 @click.option("--full", is_flag=True, help="Show the evidence whole instead of the beginning of each piece.")
 @settings_options
 def ask_command(  # noqa: PLR0913 - one parameter for each option
+    *,
     question: str,
     data: Path | None,
     dataset: str,

@@ -7,8 +7,7 @@ from mesa_pipeline import __version__
 from mesa_pipeline.artifacts import exclusive, fingerprint, read_json, write_json
 from mesa_pipeline.errors import ArtifactError
 from mesa_pipeline.evaluation.held_out import TestResult
-from mesa_pipeline.reports import write_report
-from mesa_pipeline.reports.inputs import ReportInputs, SplitEpisodes
+from mesa_pipeline.reports import ReportInputs, write_report
 from mesa_pipeline.stages.build import is_built
 from mesa_pipeline.stages.context import StageContext, open_reading, structures_of
 from mesa_pipeline.stages.split import read_split
@@ -62,7 +61,7 @@ def gather(context: StageContext) -> ReportInputs:
         provenance=_provenance(context, manifest),
         matrix=table.matrix,
         tests=tests,
-        splits=tuple(_split_episodes(context, result.seed) for result in tests),
+        splits=tuple(read_split(context, result.seed) for result in tests),
         build_seconds=_build_seconds(context, manifest),
         failures=_failures(context, manifest, table),
         skipped=manifest.skipped,
@@ -82,11 +81,6 @@ def _tests(context: StageContext) -> tuple[TestResult, ...]:
         except ArtifactError:
             continue
     return tuple(found)
-
-
-def _split_episodes(context: StageContext, seed: int) -> SplitEpisodes:
-    split = read_split(context, seed)
-    return SplitEpisodes(seed, split.train, split.val, split.test)
 
 
 def _provenance(context: StageContext, manifest: Manifest) -> dict[str, str]:

@@ -24,7 +24,8 @@ from mesa_pipeline.types import Summary
 def test(context: StageContext, seed: int, tracker: Tracker) -> Summary:
     """Test the frozen policy of a seed, and every baseline beside it.
 
-    The same frozen policy is tested on the same outcomes once: another call returns what the first one found, receipt and all.
+    The same frozen policy is tested on the same outcomes once: another call returns what the first one found. When only how it
+    is reported changed (the bootstrap, the baselines), the figures are made anew under the first receipt.
 
     Raises:
         ArtifactError: No policy is frozen, or some outcomes are missing; says which command makes them.
@@ -33,7 +34,7 @@ def test(context: StageContext, seed: int, tracker: Tracker) -> Summary:
     frozen = read_frozen(context, seed)
     split = read_split(context, seed)
     train, validation, held_out = (read_table(context, ids) for ids in (split.train, split.val, split.test))
-    receipt = Receipt(frozen.manifest_sha256, outcomes_sha256(held_out.matrix), datetime.now(UTC).isoformat(timespec="seconds"))
+    receipt = _receipt(context, seed, frozen.manifest_sha256, outcomes_sha256(held_out.matrix))
     key = _test_fingerprint(context, receipt)
     kept = _stored_fingerprint(context, seed) == key
     if not kept:
@@ -53,6 +54,16 @@ def read_test(context: StageContext, seed: int) -> TestResult:
         ArtifactError: There has been none.
     """
     return TestResult.from_json(read_json(context.layout.test(seed), f"mesa test --seed {seed}"))
+
+
+def _receipt(context: StageContext, seed: int, manifest: str, outcomes: str) -> Receipt:
+    """The first receipt for this policy on these outcomes, or a new one."""
+    new = Receipt(manifest, outcomes, datetime.now(UTC).isoformat(timespec="seconds"))
+    try:
+        first = read_test(context, seed).receipt
+    except ArtifactError:
+        return new
+    return first if first.matches(manifest, outcomes) else new
 
 
 def _test_fingerprint(context: StageContext, receipt: Receipt) -> str:

@@ -1,0 +1,79 @@
+"""The sweep under trouble: killed, failing, started twice."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from mesa_pipeline.artifacts import exclusive, read_records
+from mesa_pipeline.errors import WorkspaceBusy
+from mesa_pipeline.stages import sweep as stage
+from mesa_pipeline.stages.storage import read_manifest
+from mesa_pipeline.stages.sweep import sweep
+from mesa_pipeline.subsets import ALL_SUBSETS
+from tests.conftest import REPOSITORY
+from tests.stages.conftest import SMALL, copy_of
+from tests.stages.test_pipeline import contents
+
+
+def outcome_lines(folder) -> int:
+    return sum(path.read_bytes().count(b"\n") - 1 for path in folder.glob("*"))
+
+
+def start_sweep(workspace, *overrides):
+    arguments = [argument for override in (*SMALL, *overrides) for argument in ("--set", override)]
+    command = [sys.executable, "-m", "mesa_pipeline.cli", "sweep", "--json", "--workspace", str(workspace), *arguments]
+    return subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_killed_and_run_again_it_repeats_nothing_and_ends_with_the_same_bytes(prepared, finished, tmp_path, workers):
+    context = copy_of(prepared, tmp_path)
+    folder = context.layout.outcomes("x").parent
+    process = start_sweep(tmp_path, f"run.workers={workers}")
+    deadline = time.monotonic() + 60
+    while not folder.exists() or outcome_lines(folder) < 3 * len(ALL_SUBSETS):
+        assert time.monotonic() < deadline
+        assert process.poll() is None, process.stderr.read()
+        time.sleep(0.005)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    stored = outcome_lines(folder)
+    total = read_manifest(context.layout).question_count * len(ALL_SUBSETS)
+    assert 0 < stored < total, "killed too late to test anything"
+    summary = sweep(context)
+    assert summary.made + summary.kept == total
+    assert summary.made <= total - (stored // len(ALL_SUBSETS)) * len(ALL_SUBSETS)
+    assert contents(folder) == contents(finished.layout.outcomes("x").parent)
+
+
+def test_a_question_that_fails_is_listed_and_only_it_is_tried_again(prepared, finished, tmp_path, monkeypatch):
+    context = copy_of(prepared, tmp_path)
+    real = stage.sweep_question
+    broken = read_manifest(context.layout).episodes[2].id + "#1"
+
+    def failing(question, *arguments):
+        if question.id == broken:
+            raise RuntimeError("the reader fell over")
+        return real(question, *arguments)
+
+    monkeypatch.setattr(stage, "sweep_question", failing)
+    summary = sweep(context)
+    assert len(summary.failed) == 1
+    assert broken in summary.failed[0]
+    assert "the reader fell over" in summary.failed[0]
+    entry = read_manifest(context.layout).episodes[2]
+    assert broken not in {record["question_id"] for record in read_records(context.layout.outcomes(entry.key), "x")}
+    monkeypatch.setattr(stage, "sweep_question", real)
+    again = sweep(context)
+    assert (again.made, again.failed) == (len(ALL_SUBSETS), ())
+    assert contents(context.layout.outcomes("x").parent) == contents(finished.layout.outcomes("x").parent)
+
+
+def test_two_sweeps_at_once_are_refused(prepared, tmp_path):
+    context = copy_of(prepared, tmp_path)
+    with exclusive(context.layout), pytest.raises(WorkspaceBusy, match=str(os.getpid())):
+        sweep(context)
