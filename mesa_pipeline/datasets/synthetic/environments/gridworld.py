@@ -9,6 +9,7 @@ from mesa_pipeline.datasets.synthetic.environments.gridworld_wording import WORD
 from mesa_pipeline.datasets.synthetic.events import (
     Announcement,
     Change,
+    Event,
     Failure,
     GoalFinished,
     GoalStarted,
@@ -76,7 +77,9 @@ class Gridworld(World):
     def _study(self, treasure: str) -> Turn:
         last = self._floor.rooms[-1]
         hint = f'The mural shows the {treasure}; below it: "kept in {last.name}".'
-        return self.turn("study the mural", hint, Relation(treasure, "kept_in", last.name))
+        return self.turn(
+            "study the mural", hint, Relation(treasure, "kept_in", last.name), Change(treasure, "location", last.name)
+        )
 
     def _enter(self, index: int) -> Iterator[Turn]:
         """Get through the door of a room whose parent has been reached."""
@@ -131,7 +134,7 @@ class Gridworld(World):
     def _fetch(self, key: str) -> Iterator[Turn]:
         place = self._floor.places[key]
         yield from self._walk(place)
-        yield self.turn("look", self._scene(), Relation(key, "found_in", self._floor.rooms[place].name))
+        yield self._look(Relation(key, "found_in", self._floor.rooms[place].name))
         yield self.turn(
             f"take the {key}",
             f"Taken. The {key} is now in your pack.",
@@ -212,7 +215,7 @@ class Gridworld(World):
             return self.turn("check lantern", f"The lantern holds {level}.", Reading(level))
         if self.chance(0.4):
             return self.turn("inventory", "You rummage through your pack. " + self.pick(SCENERY))
-        return self.turn("look", self._scene())
+        return self._look()
 
     def _pace(self) -> Iterator[Turn]:
         """Walk to and fro without a plan."""
@@ -229,8 +232,8 @@ class Gridworld(World):
     def _carry(self, treasure: str, goal: str) -> Iterator[Turn]:
         yield self.turn(
             f"take the {treasure}",
-            f"You lift the {treasure} into your pack.",
-            Change(treasure, "location", "your pack"),
+            f"You lift the {treasure}; it is now in your pack.",
+            Change(treasure, "location", "in your pack"),
         )
         del self._floor.places[treasure]
         yield from self._walk(0)
@@ -241,9 +244,10 @@ class Gridworld(World):
             GoalFinished(goal),
         )
 
-    def _scene(self) -> str:
+    def _look(self, *events: Event) -> Turn:
         room = self._floor.rooms[self._here]
         ways = [f"{way} ({self._floor.rooms[index].door})" for way, index in room.exits.items()]
         things = [thing for thing, place in self._floor.places.items() if place == self._here]
         lines = [f"{room.name}. {self.pick(SCENERY)}", f"Exits: {', '.join(ways) or 'only the way you came'}."]
-        return "\n".join([*lines, *(f"On the floor lies the {thing}." for thing in things)])
+        text = "\n".join([*lines, *(f"On the floor lies the {thing}." for thing in things)])
+        return self.turn("look", text, *events, *(Change(thing, "location", room.name) for thing in things))

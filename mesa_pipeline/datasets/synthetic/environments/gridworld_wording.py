@@ -22,7 +22,9 @@ WORDING = Wording(
             ("Which key opens {entity}?", "What is needed to unlock {entity}?"), "the key to the {entity}", "door"
         ),
         "found_in": RelationWording(
-            ("In which room was {entity} lying?", "Where was {entity} picked up?"), "the room where the {entity} lay", "key"
+            ("In which room was {entity} picked up?", "Where did the explorer find {entity}?"),
+            "the room where the {entity} was picked up",
+            "key",
         ),
     },
     topics=(

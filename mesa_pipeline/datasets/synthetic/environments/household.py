@@ -127,7 +127,7 @@ class Household(World):
         return self.turn("check battery", f"Battery at {level}.", Reading(level))
 
     def _find(self, thing: Thing) -> Iterator[Turn]:
-        yield self.turn(f"go to {thing.place}", self._contents(thing.place), Change(thing.name, "location", thing.place))
+        yield self._approach(thing.place)
         for _ in range(self.rng.choice((0, 0, 1, 1, 2))):
             reason, fault = self.pick(SLIPS), self.identifier()
             text = f"Nothing happens: {reason}. Logged as {fault}."
@@ -137,9 +137,11 @@ class Household(World):
         yield self.turn(f"take the {thing.name} from {thing.place}", text, Change(thing.name, "location", "in your gripper"))
         thing.place = "in your gripper"
 
-    def _contents(self, place: str) -> str:
-        things = [f"a {thing.name}" for thing in self._things if thing.place == place]
-        return f"You arrive at {place}. On it you see {', '.join(things) or 'nothing'}."
+    def _approach(self, place: str) -> Turn:
+        things = [thing.name for thing in self._things if thing.place == place]
+        listing = ", ".join(f"a {name}" for name in things)
+        locations = (Change(name, "location", place) for name in things)
+        return self.turn(f"go to {place}", f"You arrive at {place}. On it you see {listing}.", *locations)
 
     def _treat(self, thing: Thing, treatment: str) -> Iterator[Turn]:
         device, state = TREATMENTS[treatment]

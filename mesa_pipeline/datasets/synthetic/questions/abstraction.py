@@ -37,8 +37,8 @@ FREQUENCY = (
     "Up to step {step}, what did {agent} do more than once, and how many times?",
 )
 KEY_CHANGES = (
-    "Summarise what changed between steps {first} and {last}.",
-    "Which changes of state took place from step {first} to step {last}?",
+    "Summarise what became known or changed between steps {first} and {last}.",
+    "Which states were reported for the first time or updated from step {first} to step {last}?",
 )
 
 
@@ -112,12 +112,16 @@ def action_frequency(subject: Subject) -> Iterator[Draft]:
 
 
 def key_changes(subject: Subject) -> Iterator[Draft]:
-    """The changes within a stretch of steps."""
+    """The first reports and changes within a stretch of steps."""
     history = subject.history
     changes = sorted(
-        (change.step, subject.wording.attribute(*key), change.event.value)
+        (
+            change.step,
+            f"{subject.wording.attribute(*key)} {'became' if place else 'was'} {change.event.value}",
+            change.event.value,
+        )
         for key, course in history.changes.items()
-        for change in course
+        for place, change in enumerate(course)
     )
     for position in subject.shuffled(range(len(changes))):
         first = changes[position][0]
@@ -125,7 +129,7 @@ def key_changes(subject: Subject) -> Iterator[Draft]:
         found = [change for change in changes[position : position + MOST_CHANGES + 1] if change[0] <= last]
         starts_here = position == 0 or changes[position - 1][0] < first
         if starts_here and len(found) <= MOST_CHANGES:
-            answer = enumerate_words([f"{state} became {value}" for _, state, value in found])
+            answer = enumerate_words([update for _, update, _ in found])
             steps = tuple(sorted({step for step, _, _ in found}))
             text = subject.phrase(KEY_CHANGES, first=first, last=last)
             yield Draft(text, answer, steps, tuple(value for _, _, value in found))

@@ -109,10 +109,10 @@ def _refusals(history: History) -> list[tuple[At[Announcement], At[Refusal]]]:
 
 
 def action_effect(subject: Subject) -> Iterator[Draft]:
-    """The changes one step made."""
+    """The changes one step made; first reports are none."""
     by_step: dict[int, list[tuple[StateKey, str]]] = defaultdict(list)
     for key, course in subject.history.changes.items():
-        for change in course:
+        for change in course[1:]:
             by_step[change.step].append((key, change.event.value))
     for step in subject.shuffled(by_step):
         effects = by_step[step]
