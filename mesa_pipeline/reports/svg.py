@@ -2,18 +2,20 @@
 
 import io
 import re
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
-from matplotlib.figure import Figure as Drawing
-
 from mesa_pipeline.reports.theme import FONT_FAMILY, PAGE_VARIABLES
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
 
 SVG_NAMESPACE = "http://www.w3.org/2000/svg"
 XLINK_NAMESPACE = "http://www.w3.org/1999/xlink"
 _REFERENCE = re.compile(r"url\(#([^)]*)\)")
 
 
-def to_svg(drawing: Drawing, name: str, description: str) -> str:
+def to_svg(drawing: "Drawing", name: str, description: str) -> str:
     """A drawing as one SVG element: ids prefixed with ``name``, text kept as text, described for screen readers."""
     buffer = io.StringIO()
     drawing.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})

@@ -6,10 +6,10 @@ deficiencies. Ink, muted text and grid lines are replaced by the page's own vari
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-import matplotlib
-from matplotlib import style
-from matplotlib.figure import Figure
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 STRUCTURE_COLOURS = {"S": "#0072b2", "T": "#e69f00", "G": "#009e73", "V": "#cc79a7", "R": "#d55e00"}
 SUBSET_COLOURS = ("#4455aa", "#cc6677", "#117733", "#aa4499", "#b8a038", "#88ccee", "#882255", "#44aa99")
@@ -50,10 +50,14 @@ _STYLE = {
 
 
 @contextmanager
-def canvas(width: float, height: float, name: str) -> Iterator[Figure]:
+def canvas(width: float, height: float, name: str) -> Iterator["Figure"]:
     """A figure drawn in the house style whatever the user's matplotlibrc says; ``width`` and ``height`` in inches.
 
     ``name`` salts the ids inside the SVG, so that several figures can stand in one page.
     """
+    import matplotlib  # takes a second, which nobody who draws nothing should wait for
+    from matplotlib import style
+    from matplotlib.figure import Figure
+
     with style.context(["default", _STYLE]), matplotlib.rc_context({"svg.hashsalt": name}):
         yield Figure(figsize=(width, height), layout="constrained")
