@@ -99,18 +99,23 @@ def _least_sizes(total: int, ratio: tuple[int, int, int]) -> list[int]:
 
 
 def _allot_strata(totals: Sequence[int], ratio: tuple[int, int, int]) -> list[list[int]]:
-    """Sizes of each stratum's three parts: their shares rounded down, and the remaining episodes where the sums lack most."""
+    """Sizes of each stratum's three parts.
+
+    All get their shares rounded down. Of the episodes that remain, the next always goes to the part whose sum lacks most, from
+    the stratum whose own proportions that bends least.
+    """
     sizes = [_least_sizes(total, ratio) for total in totals]
     spare = [total - sum(row) for total, row in zip(totals, sizes, strict=True)]
     lacking = [wanted - sum(row[part] for row in sizes) for part, wanted in enumerate(allot(sum(totals), ratio))]
 
-    def remainder(stratum: int, part: int) -> float:
-        return round(_share(totals[stratum], ratio, part) - sizes[stratum][part], 9)
+    def bend(stratum: int, part: int) -> float:
+        missing = [_share(totals[stratum], ratio, k) - sizes[stratum][k] for k in range(len(PARTS))]
+        return round((max(missing) - missing[part]) / totals[stratum], 9)
 
     while any(spare):
         part = max(range(len(PARTS)), key=lambda part: (lacking[part], part))
         candidates = [stratum for stratum, left in enumerate(spare) if left]
-        stratum = max(candidates, key=lambda stratum: (remainder(stratum, part), totals[stratum]))
+        stratum = min(candidates, key=lambda stratum: (bend(stratum, part), totals[stratum]))
         sizes[stratum][part] += 1
         spare[stratum] -= 1
         lacking[part] -= 1

@@ -106,6 +106,17 @@ def test_small_strata_do_not_add_up_to_a_wrong_total() -> None:
     assert sizes(split) == (14, 14, 42)
 
 
+def test_episodes_left_over_bend_large_task_types_before_small_ones() -> None:
+    totals = {"a_1": 6, "a_2": 6, "a_3": 6, "b": 51, "c": 31, "d": 36, "e_1": 10, "e_2": 5}
+    split = split_episodes(make_episodes(**totals), 0, RATIO)
+    assert sizes(split) == (30, 30, 91)
+    assert [sizes_of(split, name) for name in ("a_1", "a_2", "a_3", "e_1", "e_2")] == [
+        *[(1, 1, 4)] * 3,
+        (2, 2, 6),
+        (1, 1, 3),
+    ]
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_a_domain_of_single_episodes_is_spread_by_exchange(seed: int) -> None:
     split = split_episodes(make_episodes(a_1=1, a_2=1, a_3=1, b_1=12), seed, RATIO)

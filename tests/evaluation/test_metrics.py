@@ -89,10 +89,9 @@ def test_a_text_agrees_with_itself(text: str) -> None:
     assert ama_f1(text, text) == 1.0
 
 
-@pytest.mark.parametrize(
-    "text", ["y" * 1_000_000 + "ing", "a, " * 300_000, "!" * 1_000_000, " and" * 300_000, "sses" * 250_000]
-)
-def test_a_million_characters_take_seconds_at_most(text: str) -> None:
+@pytest.mark.parametrize("piece", ["y", "a, ", "!", " and", "sses", "x y, "])
+def test_a_million_characters_take_seconds_at_most(piece: str) -> None:
+    text = piece * (1_000_000 // len(piece)) + "ing"
     gold = ", ".join(f"part {number}" for number in range(200))
     start = time.monotonic()
     for qa_type in QA_TYPES.values():
