@@ -14,7 +14,7 @@ from mesa_pipeline.reports.findings import SubsetFinding
 from mesa_pipeline.reports.placement import Label, Point, place_labels
 from mesa_pipeline.reports.standings import Standing
 from mesa_pipeline.reports.svg import to_svg
-from mesa_pipeline.reports.theme import ALL_COLOUR, DOTS, INK, POLICY_COLOUR, STRUCTURE_COLOURS, canvas
+from mesa_pipeline.reports.theme import ALL_COLOUR, DOTS, INK, MARKER_EDGE, POLICY_COLOUR, STRUCTURE_COLOURS, canvas
 
 LOG_SCALE_RATIO = 8.0
 
@@ -40,7 +40,8 @@ def cost_figure(findings: Sequence[SubsetFinding], policy: Standing | None, popu
         place_labels(drawing, axes, labels, points, corners)
         svg = to_svg(drawing, "cost", description)
     caption = (
-        f"Mean score x100 against mean evidence tokens, over {population}. Up and to the left is better. No subset on the front "
+        f"Mean score x100 against mean evidence tokens, over {population}. Up and to the left is better. No "
+        "subset on the front "
         "is beaten by another that scores at least as well for at most as many tokens. Squares are the single structures."
     )
     return Figure("cost", "Accuracy against evidence tokens", svg, caption, description)
@@ -65,7 +66,7 @@ def _corners(front: Sequence[Point]) -> list[Point]:
 
 
 def _draw_policy(axes: Axes, point: Point) -> Label:
-    axes.plot(*point, "*", color=POLICY_COLOUR, markersize=17, markeredgecolor="white", label="frozen policy", zorder=6)
+    axes.plot(*point, "*", color=POLICY_COLOUR, markersize=17, markeredgecolor=MARKER_EDGE, label="frozen policy", zorder=6)
     return Label(*point, "frozen policy", POLICY_COLOUR, bold=True)
 
 

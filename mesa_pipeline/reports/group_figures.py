@@ -13,22 +13,20 @@ from mesa_pipeline.reports import text
 from mesa_pipeline.reports.document import Figure
 from mesa_pipeline.reports.findings import OPTIMISM, GroupFinding
 from mesa_pipeline.reports.svg import to_svg
-from mesa_pipeline.reports.theme import DOTS, GRID, INK, LINE_STYLES, MUTED, SUBSET_COLOURS, canvas
+from mesa_pipeline.reports.theme import DOTS, GRID, INK, LINE_STYLES, MARKER_EDGE, MUTED, SUBSET_COLOURS, canvas
 
 MIN_RADAR_AXES = 3
-MAX_RADAR_AXES = 12
+MAX_GROUPS = 12
 AXIS_NAME_CHARS = 22
 BAR_SUBSETS = 6
 RINGS = 4
 
 
 def group_figure(groups: Sequence[GroupFinding], name: str, noun: str) -> Figure | None:
-    """The winners of each group, or ``None`` where no group has a score; ``noun`` says what a group is, such as "domain"."""
-    if not groups:
+    """The winners of each group, or ``None`` where no group has a score, or too many to draw; ``noun`` says what a group is."""
+    if not 0 < len(groups) <= MAX_GROUPS:
         return None
-    if MIN_RADAR_AXES <= len(groups) <= MAX_RADAR_AXES:
-        return _radar(groups, name, noun)
-    return _bars(groups, name, noun)
+    return _radar(groups, name, noun) if len(groups) >= MIN_RADAR_AXES else _bars(groups, name, noun)
 
 
 def _describe(groups: Sequence[GroupFinding], noun: str) -> str:
@@ -66,13 +64,14 @@ def _radar(groups: Sequence[GroupFinding], name: str, noun: str) -> Figure:
         for angle, group in zip(angles, groups, strict=True):
             colour = colours[group.winner]
             best = 100 * group.winning_score
-            axes.plot(angle, best, "*", color=colour, markersize=15, markeredgecolor="white", markeredgewidth=0.8, zorder=5)
+            axes.plot(angle, best, "*", color=colour, markersize=15, markeredgecolor=MARKER_EDGE, markeredgewidth=0.8, zorder=5)
         _label_axes(axes, angles, groups, colours)
         _legend(drawing, axes)
         svg = to_svg(drawing, name, description)
     caption = (
         f"Mean score x100 on each {noun} axis. A star marks the best of the 31 subsets on its axis, named at the rim with its "
-        "score; a coloured line follows that winner over all axes; grey dots are the other subsets. The rings need not start at "
+        "score; a coloured line follows that winner over all axes; grey dots are the other subsets. The rings "
+        "need not start at "
         f"zero. {OPTIMISM}"
     )
     return Figure(name, f"Winners by {noun}", svg, caption, description)

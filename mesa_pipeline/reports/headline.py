@@ -12,7 +12,7 @@ from mesa_pipeline.reports.standings import Standing, first_of_kind
 
 NOT_TESTED = (
     "No policy has been tested on held-out episodes yet, so there is no result to report: below is what the sweep alone shows. "
-    "Run `mesa optimize` and `mesa test`, then `mesa report` again."
+    "Run mesa optimize and mesa test, then mesa report again."
 )
 
 
@@ -71,7 +71,8 @@ def _across_seeds(tests: Sequence[TestResult], frozen: Standing) -> str:
     below = sum(row.excludes_zero and row.mean < 0 for row in rows)
     return (
         f"Mean over {frozen.seeds} split seeds, the interval's ends averaged over them. Taken one by one, the interval lies "
-        f"above zero in {above}, spans zero in {len(rows) - above - below} and lies below zero in {below} of {len(rows)} splits."
+        f"above zero in {above}, spans zero in {len(rows) - above - below} and lies below zero in {below} of "
+        f"{len(rows)} splits."
     )
 
 
@@ -109,12 +110,12 @@ def seeds_table(tests: Sequence[TestResult]) -> Table:
         Column("Score", unit="x100"),
         Column("Difference to all", unit="x100"),
         Column("Interval", unit=level),
-        Column("Validation minus test", unit="x100"),
+        Column("Validation − test", unit="x100"),
     )
     rows = tuple(_seed_row(test) for test in sorted(tests, key=lambda test: test.seed))
     caption = (
         f"One test per split seed, on episodes nothing was fitted to; {level} bootstrap interval over whole episodes. "
-        "Validation minus test is what choosing the best on validation overstated."
+        "Validation − test is by how much the score on validation, where the policy was chosen, overstated it."
     )
     return Table("seeds", "Each split seed", columns, rows, caption)
 

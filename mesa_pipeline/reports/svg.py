@@ -2,6 +2,7 @@
 
 import io
 import re
+import warnings
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
@@ -12,13 +13,17 @@ if TYPE_CHECKING:
 
 SVG_NAMESPACE = "http://www.w3.org/2000/svg"
 XLINK_NAMESPACE = "http://www.w3.org/1999/xlink"
+ElementTree.register_namespace("", SVG_NAMESPACE)
+ElementTree.register_namespace("xlink", XLINK_NAMESPACE)
 _REFERENCE = re.compile(r"url\(#([^)]*)\)")
 
 
 def to_svg(drawing: "Drawing", name: str, description: str) -> str:
     """A drawing as one SVG element: ids prefixed with ``name``, text kept as text, described for screen readers."""
     buffer = io.StringIO()
-    drawing.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # the reader's own fonts draw the text
+        drawing.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     root = ElementTree.fromstring(buffer.getvalue())
     for metadata in root.findall(f"{{{SVG_NAMESPACE}}}metadata"):
         root.remove(metadata)
@@ -26,8 +31,6 @@ def to_svg(drawing: "Drawing", name: str, description: str) -> str:
         _prefix_ids(element, f"{name}-")
     root.set("role", "img")
     root.set("aria-label", description)
-    ElementTree.register_namespace("", SVG_NAMESPACE)
-    ElementTree.register_namespace("xlink", XLINK_NAMESPACE)
     return ElementTree.tostring(root, encoding="unicode") + "\n"
 
 

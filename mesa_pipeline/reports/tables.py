@@ -85,7 +85,8 @@ def subsets_table(findings: Sequence[SubsetFinding], questions: int) -> Table:
         Column("Unscored", unit="questions"),
     )
     caption = (
-        f"Mean over all {text.plural(questions, 'swept question')}, train, validation and test together, from the outcome table "
+        f"Mean over all {text.plural(questions, 'swept question')}, train, validation and test together, from "
+        "the outcome table "
         f"alone: no policy is involved. {OPTIMISM} {_unscored_note(sum(f.unscored for f in findings), 'outcomes')}"
     )
     rows = tuple(_subset_row(finding) for finding in findings)
@@ -135,8 +136,10 @@ def winners_table(groups: Sequence[GroupFinding], name: str, noun: str) -> Table
         for group in groups
     )
     caption = (
-        f"Over all swept questions of each {noun}. {OPTIMISM} The fewer the questions, the more so. Ties counts other subsets "
-        "with the same score; the one with fewest tokens is shown. The margin is paired by question, over those scored under both."
+        f"Over all swept questions of each {noun}. {OPTIMISM} The fewer the questions, the more so. Ties counts "
+        "other subsets "
+        "with the same score; the one with fewest tokens is shown. The margin is paired by question, over "
+        "those scored under both."
     )
     return Table(name, f"Winners by {noun}", columns, rows, caption)
 
@@ -168,7 +171,8 @@ def structures_table(findings: Sequence[SubsetFinding], build_seconds: Mapping[s
         )
         rows.append(Row(cells))
     caption = (
-        "Score and evidence tokens of each structure read alone, over all swept questions; wall seconds to build the memory of an "
+        "Score and evidence tokens of each structure read alone, over all swept questions; wall seconds to "
+        "build the memory of an "
         "episode."
     )
     return Table("structures", "The five structures", columns, tuple(rows), caption)
@@ -192,7 +196,8 @@ def choices_table(choices: Sequence[int]) -> Table:
     shares = "; ".join(
         f"{subsets.STRUCTURE_NAMES[code]} {text.percent(reads[code] / total)}" for code in subsets.STRUCTURE_CODES
     )
-    caption = f"Over {text.plural(total, 'test question')}, all split seeds together. Share of questions that read each structure: {shares}."
+    over = f"Over {text.plural(total, 'test question')}, all split seeds together."
+    caption = f"{over} Share of questions that read each structure: {shares}."
     return Table(
         "choices",
         "Subsets the frozen policy chose",

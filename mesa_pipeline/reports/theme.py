@@ -1,7 +1,8 @@
 """Colours and type of the figures.
 
 The palette is Okabe and Ito's for the structures and Tol's "muted" for subsets: both keep apart under the common colour vision
-deficiencies. Ink, muted text and grid lines are replaced by the page's own variables where a figure stands inside a page.
+deficiencies. Ink, muted text, grid lines and marker edges are replaced by the page's own variables where a figure stands inside
+a page.
 """
 
 from collections.abc import Iterator
@@ -17,7 +18,14 @@ LINE_STYLES = ("-", "--", "-.", ":")
 POLICY_COLOUR = "#c2185b"
 ALL_COLOUR = "#4455aa"
 INK, MUTED, GRID, DOTS = "#1f2430", "#667085", "#e4e7ec", "#b4bac6"
-PAGE_VARIABLES = {INK: "var(--ink)", MUTED: "var(--muted)", GRID: "var(--line)", DOTS: "var(--dots)"}
+MARKER_EDGE = "#ffffff"
+PAGE_VARIABLES = {
+    INK: "var(--ink)",
+    MUTED: "var(--muted)",
+    GRID: "var(--line)",
+    DOTS: "var(--dots)",
+    MARKER_EDGE: "var(--page)",
+}
 FONT_FAMILY = "DejaVu Sans"
 
 _STYLE = {
