@@ -8,6 +8,7 @@ from pathlib import Path
 from mesa_pipeline.config import DatasetsSettings
 from mesa_pipeline.datasets.rows import LoadedEpisodes
 from mesa_pipeline.datasets.synthetic.generate import DesignedEpisode, design_episode
+from mesa_pipeline.datasets.synthetic.questions.mix import KINDS
 
 
 def load(path: Path | None, settings: DatasetsSettings, skip_invalid: bool) -> LoadedEpisodes:
@@ -22,4 +23,4 @@ def load(path: Path | None, settings: DatasetsSettings, skip_invalid: bool) -> L
     return LoadedEpisodes(tuple(design_episode(settings.synthetic, number).episode for number in numbers))
 
 
-__all__ = ["DesignedEpisode", "design_episode", "load"]
+__all__ = ["KINDS", "DesignedEpisode", "design_episode", "load"]

@@ -1,7 +1,7 @@
 """A finished simulation, indexed for the questions. Everything here takes time linear in the number of steps."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Generic, NamedTuple, TypeVar
@@ -119,9 +119,3 @@ class History:
                     found.append(Loop(first, step - 1))
                 first = step - 1
         return found
-
-
-def value_before(course: Sequence[At[Change]], step: int) -> At[Change] | None:
-    """The change that decides the value an attribute has after ``step``; ``None`` before the first report."""
-    holding = [change for change in course if change.step <= step]
-    return holding[-1] if holding else None
