@@ -15,6 +15,7 @@ import argparse
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -35,10 +36,11 @@ GRID_B = (0.25, 0.5, 0.75, 1.0)
 
 @dataclass(frozen=True)
 class Query:
-    """One search and what it ought to find: step positions, or words of the reference answer."""
+    """One search and what it ought to find: step positions, or words of the reference answer; and the columns it counts in."""
 
-    columns: tuple[str | None, str | None]
+    column: str
     text: str
+    step_column: str | None = None
     targets: frozenset[int] = frozenset()
     words: frozenset[str] = frozenset()
 
@@ -53,6 +55,17 @@ class Case:
     queries: tuple[Query, ...]
 
 
+@dataclass(frozen=True)
+class EpisodePostings:
+    steps: Postings
+    windows: Postings
+
+
+class Recall(NamedTuple):
+    column: str
+    value: float
+
+
 def prepare(episode: Episode, settings: Settings) -> Case:
     steps = episode.trajectory.steps
     records = tuple(serialize_step(step).text for step in steps)
@@ -64,7 +77,7 @@ def prepare(episode: Episode, settings: Settings) -> Case:
 def locomo_queries(episode: Episode) -> Iterator[Query]:
     for question in episode.questions:
         if question.annotated_steps:
-            yield Query(("locomo R@3", "locomo T@5"), question.text, frozenset(question.annotated_steps))
+            yield Query("locomo R@3", question.text, "locomo T@5", frozenset(question.annotated_steps))
 
 
 def ama_queries(episode: Episode) -> Iterator[Query]:
@@ -75,11 +88,11 @@ def ama_queries(episode: Episode) -> Iterator[Query]:
             masked = question.text
             for reference in reversed(references.found):
                 masked = masked[: reference.start] + " " + masked[reference.end :]
-            yield Query(("ama R@3", "ama T@5"), masked, targets)
-            yield Query(("named R@3", None), question.text, targets)
+            yield Query("ama R@3", masked, "ama T@5", targets)
+            yield Query("named R@3", question.text, targets=targets)
         words = frozenset(split_words(question.answer or "")) - STOP_WORDS
         if words:
-            yield Query(("answer R@3", None), question.text, words=words)
+            yield Query("answer R@3", question.text, words=words)
 
 
 def top_positions(index: Bm25Index, query: str, k: int) -> list[int]:
@@ -87,30 +100,20 @@ def top_positions(index: Bm25Index, query: str, k: int) -> list[int]:
     return [match.position for match in matches if match.score > 0] or [match.position for match in matches[:1]]
 
 
-def measure_case(
-    case: Case, postings: "EpisodePostings", bm25: Bm25Settings, settings: Settings
-) -> Iterator[tuple[str, float]]:
-    """Column and recall of every query."""
+def measure_case(case: Case, postings: EpisodePostings, bm25: Bm25Settings, settings: Settings) -> Iterator[Recall]:
     window_index = Bm25Index(postings.windows, bm25)
     step_index = Bm25Index(postings.steps, bm25)
     for query in case.queries:
-        over_windows, over_steps = query.columns
         chosen = [case.windows[at] for at in top_positions(window_index, query.text, settings.structures.raw.top_k)]
         held = {position for window in chosen for position in range(window.start, window.stop)}
         if query.words:
             seen = frozenset().union(*(case.step_words[position] for position in held))
-            yield over_windows, len(query.words & seen) / len(query.words)
+            yield Recall(query.column, len(query.words & seen) / len(query.words))
             continue
-        yield over_windows, len(query.targets & held) / len(query.targets)
-        if over_steps:
+        yield Recall(query.column, len(query.targets & held) / len(query.targets))
+        if query.step_column:
             best = set(top_positions(step_index, query.text, settings.structures.temporal.top_k))
-            yield over_steps, len(query.targets & best) / len(query.targets)
-
-
-@dataclass(frozen=True)
-class EpisodePostings:
-    steps: Postings
-    windows: Postings
+            yield Recall(query.step_column, len(query.targets & best) / len(query.targets))
 
 
 def count_terms(case: Case, tokenizer: str) -> EpisodePostings:
@@ -125,9 +128,9 @@ def measure(cases: Sequence[Case], tokenizer: str, variants: Sequence[Bm25Settin
     for case in cases:
         postings = count_terms(case, tokenizer)
         for number, bm25 in enumerate(variants):
-            for column, recall in measure_case(case, postings, bm25, settings):
-                sums[number][column] += recall
-                counts[column] += number == 0
+            for recall in measure_case(case, postings, bm25, settings):
+                sums[number][recall.column] += recall.value
+                counts[recall.column] += number == 0
     for bm25, total in zip(variants, sums, strict=True):
         recalls = [100 * total[column] / max(counts[column], 1) for column in COLUMNS]
         cells = [tokenizer, bm25.variant, f"{bm25.k1:g}", f"{bm25.b:g}", *(f"{recall:.1f}" for recall in recalls)]

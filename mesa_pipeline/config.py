@@ -73,16 +73,21 @@ class SummarySettings(Section):
 class TemporalSettings(Section):
     top_k: Positive
     max_steps: Positive
+    max_listed: Positive
+    max_listed_chars: Annotated[int, Field(ge=100)]
 
 
 class GraphSettings(Section):
     passage_chars: Positive
     passage_overlap_chars: Annotated[int, Field(ge=0)]
+    triples_per_step: Positive
     proximity_weight: Annotated[float, Field(ge=0)]
     seed_radius: Annotated[int, Field(ge=0)]
     hops: Annotated[int, Field(ge=0, le=4)]
     focal_relations: Positive
     neighbours_per_relation: Annotated[int, Field(ge=0)]
+    hub_relations: Positive
+    tokenizer: str
 
 
 class VectorSettings(Section):
