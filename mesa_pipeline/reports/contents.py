@@ -22,7 +22,7 @@ def make_report(inputs: ReportInputs) -> Report:
     """Arrange everything the inputs say. A dataset with nothing swept gives a report that says so."""
     swept = subset_findings(inputs.matrix)
     found = standings(inputs.tests)
-    top = headline(inputs.tests, found)
+    top = headline(inputs.tests, found, inputs.pooled)
     tested = _test_findings(inputs)
     sections = (
         _policies_section(inputs, found),

@@ -45,9 +45,11 @@ def policies_figure(found: Sequence[Standing]) -> Figure | None:
             axes.grid(visible=False, axis="y")
             axes.spines["left"].set_visible(False)
         svg = to_svg(drawing, "policies", description)
+    several = any(standing.seeds > 1 for standing in drawn)
+    line = ", the line is one sample standard deviation over split seeds" if several else ""
     caption = (
-        "Left: mean test score x100, the line is one sample standard deviation over split seeds. Right: paired difference to "
-        f"reading all five structures with its {level} episode-clustered bootstrap interval, averaged over split seeds."
+        f"Left: mean test score x100{line}. Right: paired difference to reading all five structures with its {level} "
+        f"episode-clustered bootstrap interval{', averaged over split seeds' if several else ''}."
     )
     return Figure("policies", "Policies on held-out episodes", svg, caption, description)
 
@@ -56,8 +58,8 @@ def _draw_standing(left: Axes, right: Axes, row: int, standing: Standing) -> Non
     colour = _standing_colour(standing)
     marker = {"frozen": "*", "all": "D", "oracle": "^"}.get(standing.kind, "o")
     size = 13 if standing.kind == "frozen" else 7
-    if np.isfinite(standing.score.deviation):
-        ends = 100 * (standing.score.mean - standing.score.deviation), 100 * (standing.score.mean + standing.score.deviation)
+    if standing.score.std is not None:
+        ends = 100 * (standing.score.mean - standing.score.std), 100 * (standing.score.mean + standing.score.std)
         left.plot(ends, (row, row), color=colour, linewidth=1.6)
     left.plot(100 * standing.score.mean, row, marker, color=colour, markersize=size)
     if standing.kind != "all" and np.isfinite(standing.low) and np.isfinite(standing.high):

@@ -17,7 +17,7 @@ from mesa_pipeline.reports.theme import DOTS, GRID, INK, LINE_STYLES, MARKER_EDG
 
 MIN_RADAR_AXES = 3
 MAX_GROUPS = 12
-AXIS_NAME_CHARS = 22
+AXIS_NAME_CHARS = 18
 BAR_SUBSETS = 6
 RINGS = 4
 
@@ -81,10 +81,10 @@ def _set_rings(axes: PolarAxes, scores: np.ndarray) -> None:
     low, high = float(np.nanmin(scores)), float(np.nanmax(scores))
     span = max(high - low, 1.0)
     bottom, top = max(0.0, low - 0.15 * span), high + 0.05 * span
-    rings = np.linspace(bottom, top, RINGS + 1)[1:]
+    rings = np.linspace(bottom, top, RINGS + 1)[1:-1]  # the rim belongs to the axis names
     axes.set_ylim(bottom, top)
     axes.set_yticks(rings, [text.number(ring, 0 if span > 10 else 1) for ring in rings], fontsize=8)
-    axes.set_rlabel_position(180 / max(len(axes.lines), 6))
+    axes.set_rlabel_position(180 / len(scores))  # half way between the first two axes
     axes.spines["polar"].set_color(GRID)
 
 
@@ -99,14 +99,14 @@ def _label_axes(axes: Axes, angles: np.ndarray, groups: Sequence[GroupFinding], 
         for line, (content, colour, weight) in enumerate(
             [
                 (name, INK, "bold"),
-                (f"{subsets.label(group.winner)}  {text.score(group.winning_score, 1)}", colours[group.winner], "bold"),
+                (_winner_label(group), colours[group.winner], "bold"),
                 (f"n = {group.questions}", MUTED, "normal"),
             ]
         ):
             axes.annotate(
                 content,
                 (angle, rim),
-                xytext=(8 * side, 12 * height + 13 * (1 - line) + 8 * height),
+                xytext=(8 * side, 24 * height + 13 * (1 - line)),
                 textcoords="offset points",
                 horizontalalignment=align,
                 verticalalignment="center",
@@ -115,6 +115,11 @@ def _label_axes(axes: Axes, angles: np.ndarray, groups: Sequence[GroupFinding], 
                 fontsize=9,
                 annotation_clip=False,
             )
+
+
+def _winner_label(group: GroupFinding) -> str:
+    tied = f" (+{group.tied} tied)" if group.tied else ""
+    return f"{subsets.label(group.winner)}  {text.score(group.winning_score, 1)}{tied}"
 
 
 def _legend(drawing: Drawing, axes: Axes) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mesa_pipeline.evaluation.held_out import FROZEN_ROW, TestResult
+from mesa_pipeline.evaluation.statistics import Interval
 from mesa_pipeline.reports import text
 from mesa_pipeline.reports.document import Cell, Column, KeyFigure, Row, Table
 from mesa_pipeline.reports.standings import Standing, first_of_kind
@@ -25,13 +26,40 @@ class Headline:
     key_figures: tuple[KeyFigure, ...]
 
 
-def headline(tests: Sequence[TestResult], found: Sequence[Standing]) -> Headline:
+@dataclass(frozen=True)
+class Gap:
+    """The frozen policy's score difference to reading all five: mean over seeds, and both ends of its interval.
+
+    ``low`` and ``high`` are NaN where nothing can be said of them; ``source`` says how seeds were brought together.
+    """
+
+    mean: float
+    low: float
+    high: float
+    confidence: float
+    source: str
+
+    @property
+    def ends(self) -> str:
+        return f"{text.confidence(self.confidence)} interval {text.interval(self.low, self.high)}"
+
+
+def frozen_gap(frozen: Standing, pooled: Interval | None) -> Gap:
+    """The difference with its pooled interval; without one, with the ends of the seeds' own intervals averaged."""
+    if pooled is None or pooled.clusters < 2:
+        return Gap(frozen.difference.mean, frozen.low, frozen.high, frozen.confidence, "the ends of their intervals averaged")
+    source = "the interval resamples each episode with all its appearances in them"
+    return Gap(frozen.difference.mean, pooled.low, pooled.high, pooled.confidence, source)
+
+
+def headline(tests: Sequence[TestResult], found: Sequence[Standing], pooled: Interval | None = None) -> Headline:
     """The frozen policy against reading all five structures."""
     frozen, full = first_of_kind(found, "frozen"), first_of_kind(found, "all")
     if frozen is None or full is None:
         return Headline(NOT_TESTED, (), ())
-    notes = (_across_seeds(tests, frozen), _unscored_note(frozen))
-    return Headline(_verdict(frozen, full), tuple(note for note in notes if note), _key_figures(frozen, full))
+    gap = frozen_gap(frozen, pooled)
+    notes = (_across_seeds(tests, frozen, gap), _unscored_note(frozen))
+    return Headline(_verdict(frozen, full, gap), tuple(note for note in notes if note), _key_figures(frozen, full, gap))
 
 
 def token_share(frozen: Standing, full: Standing) -> float:
@@ -39,29 +67,27 @@ def token_share(frozen: Standing, full: Standing) -> float:
     return frozen.tokens.mean / full.tokens.mean if full.tokens.mean > 0 else np.nan
 
 
-def _verdict(frozen: Standing, full: Standing) -> str:
+def _verdict(frozen: Standing, full: Standing, gap: Gap) -> str:
     against = f"against {text.score(full.score.mean)} for reading all five"
     scores = f"scores {text.score(frozen.score.mean)} of 100 on held-out questions, {against}"
     cost = f"with {text.percent(token_share(frozen, full))} of the evidence tokens"
-    return f"The frozen policy, which decides for each question what memory to read, {scores}, {cost}: {_conclusion(frozen)}."
+    return f"The frozen policy, which decides for each question what memory to read, {scores}, {cost}: {_conclusion(gap)}."
 
 
-def _conclusion(frozen: Standing) -> str:
-    gap = text.difference(frozen.difference.mean)
-    level = text.confidence(frozen.confidence)
-    if not np.isfinite(frozen.low):
-        return f"a difference of {gap}, from too few episodes to say how certain"
-    between = f"{level} interval {text.interval(frozen.low, frozen.high)}"
-    if frozen.low > 0:
-        return f"it is better, by {text.score(abs(frozen.difference.mean))} ({between}, above zero)"
-    if frozen.high < 0:
-        return f"it lost, by {text.score(abs(frozen.difference.mean))} ({between}, below zero)"
-    if frozen.low == frozen.high == 0:
+def _conclusion(gap: Gap) -> str:
+    size = text.score(abs(gap.mean))
+    if not np.isfinite(gap.low):
+        return f"a difference of {text.difference(gap.mean)}, from too few episodes to say how certain"
+    if gap.low > 0:
+        return f"it is better, by {size} ({gap.ends}, above zero)"
+    if gap.high < 0:
+        return f"it lost, by {size} ({gap.ends}, below zero)"
+    if gap.low == gap.high == 0:
         return "the two give the same score on every question"
-    return f"the difference of {gap} is not significant ({between}, which spans zero)"
+    return f"the difference of {text.difference(gap.mean)} is not significant ({gap.ends}, which spans zero)"
 
 
-def _across_seeds(tests: Sequence[TestResult], frozen: Standing) -> str:
+def _across_seeds(tests: Sequence[TestResult], frozen: Standing, gap: Gap) -> str:
     if frozen.seeds == 1:
         return f"One split seed, {text.plural(frozen.questions, 'test question')}: another split may say otherwise."
     rows = [
@@ -70,7 +96,7 @@ def _across_seeds(tests: Sequence[TestResult], frozen: Standing) -> str:
     above = sum(row.excludes_zero and row.mean > 0 for row in rows)
     below = sum(row.excludes_zero and row.mean < 0 for row in rows)
     return (
-        f"Mean over {frozen.seeds} split seeds, the interval's ends averaged over them. Taken one by one, the interval lies "
+        f"Mean over {frozen.seeds} split seeds, {gap.source}. Taken one by one, the interval lies "
         f"above zero in {above}, spans zero in {len(rows) - above - below} and lies below zero in {below} of "
         f"{len(rows)} splits."
     )
@@ -80,17 +106,15 @@ def _unscored_note(frozen: Standing) -> str:
     return f"{text.plural(frozen.unscored, 'test question')} unscored, left out of the means." if frozen.unscored else ""
 
 
-def _key_figures(frozen: Standing, full: Standing) -> tuple[KeyFigure, ...]:
-    level = text.confidence(frozen.confidence)
-    seeds = text.plural(frozen.seeds, "split seed")
+def _key_figures(frozen: Standing, full: Standing, gap: Gap) -> tuple[KeyFigure, ...]:
     return (
         KeyFigure(
             text.score(frozen.score.mean), "score of the frozen policy, x100", f"all five: {text.score(full.score.mean)}"
         ),
         KeyFigure(
-            text.difference(frozen.difference.mean),
+            text.difference(gap.mean),
             "difference to all five, x100",
-            f"{level} interval {text.interval(frozen.low, frozen.high)}, {seeds}",
+            f"{gap.ends}, {text.plural(frozen.seeds, 'split seed')}",
         ),
         KeyFigure(text.percent(token_share(frozen, full)), "share of the evidence tokens", "100% is reading all five"),
         KeyFigure(
@@ -121,8 +145,8 @@ def seeds_table(tests: Sequence[TestResult]) -> Table:
 
 
 def _seed_row(test: TestResult) -> Row:
-    frozen = test.row(FROZEN_ROW)
-    worth, gap = frozen.evaluation, frozen.versus_all
+    row = test.row(FROZEN_ROW)
+    worth, gap = row.evaluation, row.versus_all
     ends = text.interval(gap.low, gap.high) if gap.clusters > 1 else text.ABSENT
     return Row(
         (

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from mesa_pipeline.datasets.splits import Split
 from mesa_pipeline.evaluation.held_out import TestResult
+from mesa_pipeline.evaluation.statistics import Interval
 from mesa_pipeline.outcomes import OutcomeMatrix
 
 
@@ -18,6 +19,8 @@ class ReportInputs:
             in which to show it.
         matrix: Outcomes of every swept question.
         tests: Held-out results, one per split seed; empty before a policy is tested.
+        pooled: Interval of the frozen policies' difference to reading all five over all tested seeds at once, for the headline;
+            without it the headline falls back on the seeds' own intervals.
         splits: The episodes of each seed's parts.
         build_seconds: Seconds each episode's memory took to build, by structure code.
         failures: One line for each unit that failed.
@@ -28,6 +31,7 @@ class ReportInputs:
     provenance: Mapping[str, str]
     matrix: OutcomeMatrix
     tests: tuple[TestResult, ...] = ()
+    pooled: Interval | None = None
     splits: tuple[Split, ...] = ()
     build_seconds: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     failures: tuple[str, ...] = ()

@@ -9,7 +9,7 @@ import numpy as np
 from mesa_pipeline import subsets
 from mesa_pipeline.evaluation.evaluate import EvaluationKind
 from mesa_pipeline.reports.findings import SubsetFinding
-from mesa_pipeline.reports.headline import token_share
+from mesa_pipeline.reports.headline import frozen_gap, token_share
 from mesa_pipeline.reports.inputs import ReportInputs
 from mesa_pipeline.reports.standings import Standing, first_of_kind
 
@@ -53,12 +53,13 @@ def flat_metrics(inputs: ReportInputs, findings: Sequence[SubsetFinding], found:
             metrics |= {f"{kind}_score": standing.score.mean, f"{kind}_tokens": standing.tokens.mean}
     frozen, tested = first_of_kind(found, "frozen"), first_of_kind(found, "all")
     if frozen is not None and tested is not None:
+        gap = frozen_gap(frozen, inputs.pooled)
         metrics |= {
-            "frozen_score_std": frozen.score.deviation,
+            "frozen_score_std": np.nan if frozen.score.std is None else frozen.score.std,
             "frozen_structures": frozen.structures.mean,
             "difference_mean": frozen.difference.mean,
-            "difference_low": frozen.low,
-            "difference_high": frozen.high,
+            "difference_low": gap.low,
+            "difference_high": gap.high,
             "token_share": token_share(frozen, tested),
         }
     return {name: round(float(value), DECIMALS) for name, value in metrics.items() if np.isfinite(value)}
@@ -85,7 +86,7 @@ def policies_csv(found: Sequence[Standing]) -> str:
     """One line a policy."""
     rows = [
         (
-            *(s.name, s.kind, s.score.mean, s.score.deviation, s.tokens.mean, s.structures.mean),
+            *(s.name, s.kind, s.score.mean, s.score.std, s.tokens.mean, s.structures.mean),
             *(s.difference.mean, s.low, s.high, s.seeds, s.unscored),
         )
         for s in found
@@ -93,7 +94,7 @@ def policies_csv(found: Sequence[Standing]) -> str:
     return _csv(POLICY_COLUMNS, rows)
 
 
-def _csv(columns: Sequence[str], rows: Sequence[Sequence[str | float]]) -> str:
+def _csv(columns: Sequence[str], rows: Sequence[Sequence[str | float | None]]) -> str:
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(columns)
@@ -101,7 +102,7 @@ def _csv(columns: Sequence[str], rows: Sequence[Sequence[str | float]]) -> str:
     return buffer.getvalue()
 
 
-def _plain(value: str | float) -> str | float:
-    if isinstance(value, str):
-        return value
+def _plain(value: str | float | None) -> str | float:
+    if value is None or isinstance(value, str):
+        return value or ""
     return round(value, DECIMALS) if np.isfinite(value) else ""

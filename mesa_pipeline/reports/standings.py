@@ -7,16 +7,9 @@ import numpy as np
 
 from mesa_pipeline.evaluation.evaluate import EvaluationKind
 from mesa_pipeline.evaluation.held_out import Comparison, TestResult
+from mesa_pipeline.evaluation.statistics import MeanStd, mean_and_sample_std
 
 KIND_ORDER: tuple[EvaluationKind, ...] = ("frozen", "all", "single", "fixed", "lookup", "route", "random", "oracle")
-
-
-@dataclass(frozen=True)
-class Spread:
-    """Mean and sample standard deviation over split seeds; the deviation is NaN for a single seed."""
-
-    mean: float
-    deviation: float
 
 
 @dataclass(frozen=True)
@@ -33,8 +26,7 @@ class Standing:
         tokens: Evidence tokens of a question.
         structures: Structures read for a question.
         difference: Paired score difference to reading all five structures.
-        low: Lower end of its interval, averaged over seeds. A mean over seeds is at least as certain as one seed, so averaging
-            the ends does not make the interval too short.
+        low: Lower end of its interval, averaged over seeds: no shorter than what the mean over seeds deserves.
         high: Upper end; both are NaN where a test held a single episode, from which no spread can be learnt.
         confidence: Confidence of the interval.
     """
@@ -44,10 +36,10 @@ class Standing:
     seeds: int
     questions: int
     unscored: int
-    score: Spread
-    tokens: Spread
-    structures: Spread
-    difference: Spread
+    score: MeanStd
+    tokens: MeanStd
+    structures: MeanStd
+    difference: MeanStd
     low: float
     high: float
     confidence: float
@@ -68,13 +60,6 @@ def first_of_kind(found: Iterable[Standing], kind: EvaluationKind) -> Standing |
     return next((standing for standing in found if standing.kind == kind), None)
 
 
-def spread(values: Iterable[float]) -> Spread:
-    """Mean and sample standard deviation of the values that are numbers."""
-    present = np.array([value for value in values if np.isfinite(value)], dtype=float)
-    mean = float(present.mean()) if present.size else np.nan
-    return Spread(mean, float(present.std(ddof=1)) if present.size > 1 else np.nan)
-
-
 def _standing(name: str, kind: EvaluationKind, comparisons: Sequence[Comparison]) -> Standing:
     evaluations = [comparison.evaluation for comparison in comparisons]
     intervals = [comparison.versus_all for comparison in comparisons]
@@ -85,11 +70,11 @@ def _standing(name: str, kind: EvaluationKind, comparisons: Sequence[Comparison]
         seeds=len(comparisons),
         questions=sum(evaluation.n for evaluation in evaluations),
         unscored=sum(evaluation.unscored for evaluation in evaluations),
-        score=spread(evaluation.score for evaluation in evaluations),
-        tokens=spread(evaluation.tokens for evaluation in evaluations),
-        structures=spread(evaluation.structures for evaluation in evaluations),
-        difference=spread(interval.mean for interval in intervals),
-        low=spread(interval.low for interval in intervals).mean if learnt else np.nan,
-        high=spread(interval.high for interval in intervals).mean if learnt else np.nan,
+        score=mean_and_sample_std([evaluation.score for evaluation in evaluations]),
+        tokens=mean_and_sample_std([evaluation.tokens for evaluation in evaluations]),
+        structures=mean_and_sample_std([evaluation.structures for evaluation in evaluations]),
+        difference=mean_and_sample_std([interval.mean for interval in intervals]),
+        low=float(np.mean([interval.low for interval in intervals])) if learnt else np.nan,
+        high=float(np.mean([interval.high for interval in intervals])) if learnt else np.nan,
         confidence=intervals[0].confidence,
     )

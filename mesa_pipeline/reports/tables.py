@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from mesa_pipeline import subsets
+from mesa_pipeline.evaluation.statistics import MeanStd
 from mesa_pipeline.reports import text
 from mesa_pipeline.reports.document import Cell, Column, Row, Table
 from mesa_pipeline.reports.findings import OPTIMISM, GroupFinding, SubsetFinding
-from mesa_pipeline.reports.standings import Spread, Standing
+from mesa_pipeline.reports.standings import Standing
 
 NAME_CHARS = 60
 
@@ -62,9 +63,9 @@ def _policy_cell(standing: Standing) -> Cell:
     return Cell(name, structures=subsets.STRUCTURE_CODES if standing.kind == "all" else ())
 
 
-def _spread_cell(value: Spread, scale: float, decimals: int, signed: bool = False) -> Cell:
+def _spread_cell(value: MeanStd, scale: float, decimals: int, signed: bool = False) -> Cell:
     shown = text.number(scale * value.mean, decimals, signed)
-    return Cell(text.spread(shown, text.number(scale * value.deviation, decimals)), value.mean)
+    return Cell(shown if value.std is None else f"{shown} ± {text.number(scale * value.std, decimals)}", value.mean)
 
 
 def _count_range(found: Sequence[Standing]) -> str:

@@ -49,11 +49,6 @@ def percent(share: float, decimals: int = 0) -> str:
     return f"{number(100 * share, decimals)}%" if math.isfinite(share) else ABSENT
 
 
-def spread(value: str, deviation: str) -> str:
-    """Mean and sample standard deviation; the latter left out where there is none."""
-    return value if deviation == ABSENT else f"{value} ± {deviation}"
-
-
 def seconds(value: float) -> str:
     """A duration with three digits or so."""
     return number(value, 0 if value >= 100 else 1 if value >= 10 else 2 if value >= 0.1 else 4)

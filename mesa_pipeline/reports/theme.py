@@ -1,8 +1,8 @@
 """Colours and type of the figures.
 
-The palette is Okabe and Ito's for the structures and Tol's "muted" for subsets: both keep apart under the common colour vision
-deficiencies. Ink, muted text, grid lines and marker edges are replaced by the page's own variables where a figure stands inside
-a page.
+The palette is Okabe and Ito's for the structures and Tol's "muted" for subsets, darkened where names are in it: both keep
+apart under the common colour vision deficiencies. Ink, muted text, grid lines and marker edges are replaced by the page's own
+variables where a figure stands inside a page.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 STRUCTURE_COLOURS = {"S": "#0072b2", "T": "#e69f00", "G": "#009e73", "V": "#cc79a7", "R": "#d55e00"}
-SUBSET_COLOURS = ("#4455aa", "#cc6677", "#117733", "#aa4499", "#b8a038", "#88ccee", "#882255", "#44aa99")
+SUBSET_COLOURS = ("#4455aa", "#cc6677", "#117733", "#aa4499", "#94801e", "#3a8fb7", "#882255", "#2f8f80")
 LINE_STYLES = ("-", "--", "-.", ":")
 POLICY_COLOUR = "#c2185b"
 ALL_COLOUR = "#4455aa"

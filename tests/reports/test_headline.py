@@ -57,8 +57,16 @@ def test_seeds_are_averaged_and_counted_one_by_one() -> None:
         pytest.approx(-0.01),
         pytest.approx(0.05 / 3),
     )
-    assert frozen.difference.deviation == pytest.approx(0.026457513)  # sample deviation of 2, 1, -3 hundredths
+    assert frozen.difference.std == pytest.approx(0.026457513)  # sample deviation of 2, 1, -3 hundredths
     assert "above zero in 1, spans zero in 1 and lies below zero in 1 of 3 splits" in headline(tests, standings(tests)).notes[0]
+
+
+def test_the_pooled_interval_is_the_headline_where_there_is_one() -> None:
+    tests = [result(0, -0.01, 0.02, 0.05), result(1, -0.01, 0.02, 0.05)]
+    top = headline(tests, standings(tests), Interval(0.02, 0.005, 0.035, 0.95, 30))
+    assert "better, by 2.00 (95% interval +0.50 to +3.50, above zero)" in top.verdict
+    assert "all its appearances" in top.notes[0]
+    assert "averaged" in headline(tests, standings(tests)).notes[0]
 
 
 def test_without_tests_it_says_so() -> None:

@@ -28,8 +28,3 @@ def test_scores_are_shown_times_a_hundred() -> None:
 def test_foreign_text_stays_on_one_printable_line() -> None:
     assert text.printable("a\x00b\ud800c\u202ed\n\n e") == "a\ufffdb\ufffdc\ufffdd e"
     assert text.printable("x" * 2_000_000) == "x" * (text.MAX_TEXT_CHARS - 1) + "…"
-
-
-def test_a_single_seed_has_no_spread() -> None:
-    assert text.spread("31.2", text.ABSENT) == "31.2"
-    assert text.spread("31.2", "0.4") == "31.2 ± 0.4"
