@@ -5,12 +5,12 @@ A step is told as ``Step 12: <action> -> <what is new in its observation>``; ste
 so the line difference of two observations, whatever their format, is the state change.
 """
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from mesa_pipeline.structures.actions import common_action, compact_action
 from mesa_pipeline.structures.observation_units import Unit, shorten, split_units
 from mesa_pipeline.types import Step
 
@@ -33,7 +33,6 @@ RESULT = re.compile(
     r"|deleted|added|removed|merged|pick up|picked|moved?|arrive[ds]?|opened?|closed?|inventory|carrying|win|won|lost|dead)\b",
     re.IGNORECASE,
 )
-TOOL_CALL = re.compile(r"([\w.-]{1,60})\s*[:(]\s*(\{)")
 TERM = re.compile(r"\w{3,40}")
 NUMBER = re.compile(r"\d+")
 
@@ -88,7 +87,7 @@ class ExtractiveSummarizer:
 
     def summarize(self, task: str, steps: Sequence[Step], preceding: Step | None) -> str:
         """See ``summary.Summarizer``; every step of the segment is cited."""
-        common = _common_action(steps)
+        common = common_action(steps)
         entries = _entries(steps, preceding, 0 if common else self._action_limit(len(steps)))
         head = f"Every step: {shorten(common, ACTION_CHARS)}\n" if common else ""
         told = sum(len(entry.told) + 2 + (0 if entry.is_single else LINE_OVERHEAD) for entry in entries)
@@ -123,26 +122,6 @@ class ExtractiveSummarizer:
             position: [chosen.unit for chosen in sorted(found, key=lambda candidate: candidate.order)]
             for position, found in taken.items()
         }
-
-
-def compact_action(action: str, max_chars: int) -> str:
-    """An action on one line; a tool call with JSON arguments as its name and values, keys only where there are several."""
-    call = TOOL_CALL.match(action)
-    if call:
-        try:
-            arguments, _ = json.JSONDecoder().raw_decode(action, call.start(2))
-        except (ValueError, RecursionError):
-            arguments = None
-        if isinstance(arguments, dict):
-            values = [str(value) if len(arguments) == 1 else f"{key}={value}" for key, value in arguments.items()]
-            action = f"{call[1]}: {' '.join(values)}"
-    return shorten(action, max_chars)
-
-
-def _common_action(steps: Sequence[Step]) -> str:
-    """The action all of several steps share, such as the one a dialogue's turns carry; else empty."""
-    actions = {step.action for step in steps}
-    return steps[0].action if len(steps) > 1 and len(actions) == 1 else ""
 
 
 def _entries(steps: Sequence[Step], preceding: Step | None, action_limit: int) -> list[_Entry]:
