@@ -91,7 +91,7 @@ def subsets_table(findings: Sequence[SubsetFinding], questions: int) -> Table:
         f"alone: no policy is involved. {OPTIMISM} {_unscored_note(sum(f.unscored for f in findings), 'outcomes')}"
     )
     rows = tuple(_subset_row(finding) for finding in findings)
-    return Table("subsets", "The 31 subsets", columns, rows, caption, sortable=True)
+    return Table("subsets", "Every subset, best first", columns, rows, caption, sortable=True)
 
 
 def _subset_row(finding: SubsetFinding) -> Row:
