@@ -96,6 +96,14 @@ class History:
         return started[-1] if started and started[-1].event.goal not in finished else None
 
     @cached_property
+    def statements(self) -> dict[StateKey, list[int]]:
+        """Steps at which each relation of each head is stated, ascending."""
+        steps: dict[StateKey, list[int]] = defaultdict(list)
+        for stated in self.all(Relation):
+            steps[StateKey(stated.event.head, stated.event.relation)].append(stated.step)
+        return dict(steps)
+
+    @cached_property
     def facts(self) -> dict[StateKey, At[Relation]]:
         """Relations by head and name: the first statement of each, where no other tail was ever stated."""
         first: dict[StateKey, At[Relation]] = {}

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from random import Random
 from typing import TypeVar
 
-from mesa_pipeline.datasets.synthetic.events import Event, Notice, Turn
+from mesa_pipeline.datasets.synthetic.events import Announcement, Event, Notice, Turn
 from mesa_pipeline.datasets.synthetic.names import unique_identifiers
 from mesa_pipeline.datasets.synthetic.wording import Topic
 
 T = TypeVar("T")
-VERBOSITIES = (0, 1, 2, 4, 8)  # most lines of chatter in one observation; drawn once for an episode
+VERBOSITIES = (0, 2, 4, 8, 12)  # most lines of chatter in one observation; drawn once for an episode
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +57,24 @@ class World(ABC):
     def interject(self, text: str, *events: Event) -> None:
         """Let a line go by with the next turn."""
         self._remarks.append(Remark(text, events))
+
+    def announce(self, text: str, entity: str, causes: Sequence[str], chance: float) -> str:
+        """With some chance let go by why work on ``entity`` is going to be refused.
+
+        Args:
+            text: Line with ``{entity}`` and ``{cause}``.
+            entity: What will be refused.
+            causes: Reasons of which one is picked.
+            chance: How likely it is that there is one.
+
+        Returns:
+            The reason; empty where there is none.
+        """
+        if not self.chance(chance):
+            return ""
+        cause = self.pick(causes)
+        self.interject(text.format(entity=entity, cause=cause), Announcement(entity, cause))
+        return cause
 
     def gossip(self, chance: float) -> None:
         """With some chance let one of the remaining topics go by; each is mentioned once in an episode."""

@@ -39,7 +39,7 @@ def read_game(action: str, text: str) -> Iterator[State]:
             yield f"the resting place of the {thing}", room
     if moved := re.search(r"^You walk \w+ into ([^.]+)\.|and stand in ([^.]+)\.", text):
         yield "the whereabouts of the explorer", moved[1] or moved[2]
-    if mural := re.search(r'mural shows the (.+?); below it: "kept in (.+?)"', text):
+    if mural := re.search(r"mural says that the (.+?) is kept in ([^.]+)\.", text):
         yield f"the resting place of the {mural[1]}", mural[2]
     if locked := re.search(r"^The (.+ door\d*) \(\w+\) is locked", text):
         yield f"the state of the {locked[1]}", "locked"
@@ -59,7 +59,7 @@ def read_web(action: str, text: str) -> Iterator[State]:
     if page := re.search(rf"heading '{NAME}'\n.*StaticText '(\S+ EUR), (\d+ in stock)'", text):
         yield f"the price of the {page[1]}", page[2]
         yield f"the stock level of the {page[1]}", page[3]
-    if new := re.search(rf"heading 'New: {NAME}'\n.*StaticText '(\S+ EUR), sold by", text):
+    if new := re.search(rf"heading 'New: {NAME}'\n.*StaticText '(\S+ EUR)'", text):
         yield f"the price of the {new[1]}", new[2]
     if (paid := re.fullmatch(r"click \[(?:pay|request refund)\] for (.+)", action)) and "Thank you" in text:
         stock = re.search(r"'(\d+ in stock)'", text)

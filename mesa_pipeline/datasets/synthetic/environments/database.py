@@ -7,7 +7,6 @@ from random import Random
 
 from mesa_pipeline.datasets.synthetic.environments.database_wording import WORDING
 from mesa_pipeline.datasets.synthetic.events import (
-    Announcement,
     Change,
     Event,
     Failure,
@@ -76,9 +75,10 @@ class SqlConsole(World):
             table = self.pick(self._tables)
             goal = f"{'clean' if self._cleanup else 'publish'} {table.name} for sheet {sheet}"
             yield self.turn("worksheet next", f"TODO  {goal}\nowner unknown, see catalog", GoalStarted(goal))
+            cause = self.announce("NOTICE:  about {entity}: {cause}", table.name, tuple(LOCKS), 0.45)
             yield from self._explore(table)
-            if self.chance(0.45):
-                yield from self._locked(table)
+            if cause:
+                yield from self._locked(table, cause)
             for _ in range(self.rng.randint(1, 2)):
                 yield from self._modify(table)
             yield self.turn(
@@ -141,7 +141,9 @@ class SqlConsole(World):
 
     def _role(self, role: str) -> Turn:
         office = f"{self._offices[role]} office"
-        return self.turn(f"\\du {role}", f"{role} | granted by: {office} | no superuser", Relation(role, "granted_by", office))
+        return self.turn(
+            f"\\du {role}", f"role {role} was granted by {office}, no superuser", Relation(role, "granted_by", office)
+        )
 
     def _count(self, table: Table) -> Turn:
         rows = f"{table.rows} rows"
@@ -170,9 +172,7 @@ class SqlConsole(World):
             ok=False,
         )
 
-    def _locked(self, table: Table) -> Iterator[Turn]:
-        cause = self.pick(tuple(LOCKS))
-        self.interject(f"NOTICE:  about {table.name}: {cause}", Announcement(table.name, cause))
+    def _locked(self, table: Table, cause: str) -> Iterator[Turn]:
         yield self._lag()
         for _ in range(self.rng.randint(1, 3)):
             yield self._count(self.pick([other for other in self._tables if other is not table]))

@@ -7,7 +7,6 @@ from random import Random
 from mesa_pipeline.datasets.synthetic.environments.gridworld_floor import METALS, OPPOSITE, FloorPlans, Room
 from mesa_pipeline.datasets.synthetic.environments.gridworld_wording import WORDING
 from mesa_pipeline.datasets.synthetic.events import (
-    Announcement,
     Change,
     Event,
     Failure,
@@ -22,6 +21,7 @@ from mesa_pipeline.datasets.synthetic.events import (
 from mesa_pipeline.datasets.synthetic.world import World
 
 HERO = "the explorer"
+CLOGS = ("an imp has poured wax", "a tinker has stuffed rags", "a gremlin has tipped honey", "the smith has run hot tin")
 SCENERY = (
     "Torchlight flickers over cracked flagstones.",
     "A draught smells of wet stone and old smoke.",
@@ -65,6 +65,7 @@ class Gridworld(World):
                 f"A {self.pick(METALS)} coin glints in a crack, out of reach.",
                 f"You count {self.rng.randint(3, 40)} tiles along the {self.pick(tuple(OPPOSITE))} side.",
                 f"An echo repeats your steps {self.rng.randint(2, 9)} times.",
+                f"You are reminded of the {self.pick(self._floor.rooms[1:]).door}; {self.rng.randint(2, 9)} rivets, you think.",
                 f"[turn timer {self.rng.randint(100, 999)}] hunger {self.rng.randint(0, 9)}, thirst {self.rng.randint(0, 9)}",
             )
         )
@@ -76,7 +77,7 @@ class Gridworld(World):
 
     def _study(self, treasure: str) -> Turn:
         last = self._floor.rooms[-1]
-        hint = f'The mural shows the {treasure}; below it: "kept in {last.name}".'
+        hint = f"The mural says that the {treasure} is kept in {last.name}."
         return self.turn(
             "study the mural", hint, Relation(treasure, "kept_in", last.name), Change(treasure, "location", last.name)
         )
@@ -84,6 +85,8 @@ class Gridworld(World):
     def _enter(self, index: int) -> Iterator[Turn]:
         """Get through the door of a room whose parent has been reached."""
         room = self._floor.rooms[index]
+        whisper = "You overhear a whisper: {cause} into the {entity}."
+        cause = "" if room.unlocked else self.announce(whisper, room.door, CLOGS, 0.4)
         yield from self._walk(room.parent)
         yield self._inspect(index)
         if self.chance(0.4):
@@ -93,7 +96,7 @@ class Gridworld(World):
                 yield from self._try_wrong(room)
             yield from self._fetch(room.key)
             yield from self._walk(room.parent)
-            yield from self._unlock(room)
+            yield from self._unlock(room, cause)
         yield from self._walk(index)
         if self.chance(0.25):
             yield from self._pace()
@@ -101,11 +104,11 @@ class Gridworld(World):
     def _inspect(self, index: int) -> Turn:
         """Look at a door: its plate names the key, its grating shows the room beyond."""
         room = self._floor.rooms[index]
-        beyond = f"Beyond it you make out {room.name}."
+        beyond = f"The {room.door} leads into {room.name}."
         if room.unlocked:
             text = f"The {room.door} ({room.direction}) has no lock. {beyond}"
             return self.turn(f"examine the {room.door}", text, Relation(room.name, "entered_by", room.door))
-        text = f"The {room.door} ({room.direction}) is locked. A plate is engraved: opens to the {room.key}. {beyond}"
+        text = f"The {room.door} ({room.direction}) is locked. The {room.key} opens the {room.door}. {beyond}"
         events = (
             Relation(room.door, "opened_by", room.key),
             Relation(room.name, "entered_by", room.door),
@@ -142,12 +145,8 @@ class Gridworld(World):
         )
         del self._floor.places[key]
 
-    def _unlock(self, room: Room) -> Iterator[Turn]:
-        if self.chance(0.3):
-            cause = f"{self.pick(('an imp', 'a tinker', 'a gremlin'))} has poured {self.pick(('wax', 'sand', 'tar', 'honey'))}"
-            self.interject(f"You overhear a whisper: {cause} into the {room.door}.", Announcement(room.door, cause))
-            yield self._rest()
-            yield from self._pace()
+    def _unlock(self, room: Room, cause: str) -> Iterator[Turn]:
+        if cause:
             yield self.turn(
                 f"unlock the {room.door} with the {room.key}",
                 f"The {room.key} goes in but will not turn.",

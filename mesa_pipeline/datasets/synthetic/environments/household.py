@@ -6,7 +6,6 @@ from random import Random
 
 from mesa_pipeline.datasets.synthetic.environments.household_wording import WORDING
 from mesa_pipeline.datasets.synthetic.events import (
-    Announcement,
     Change,
     Event,
     Failure,
@@ -73,9 +72,11 @@ class Household(World):
             target = self.pick([place for place in self._rooms if place != thing.place])
             goal = f"{treatment} the {thing.name} and put it into {target} (chore {chore})"
             yield self.turn("read the board", f"The board says: {goal}.", GoalStarted(goal))
+            device, _ = TREATMENTS[treatment]
+            cause = self.announce("Note on the door about the {entity}: {cause}.", device, tuple(OUTAGES), 0.4)
             yield from self._wander()
             yield from self._find(thing)
-            yield from self._treat(thing, treatment)
+            yield from self._treat(thing, treatment, cause)
             yield from self._put(thing, target, goal)
             if self.chance(0.5):
                 yield self._delivery()
@@ -86,7 +87,7 @@ class Household(World):
                 f"[lidar] {self.rng.randint(90, 720)} returns, nearest obstacle {self.rng.uniform(0.2, 4):.2f} m",
                 f"[joint 4] {self.rng.uniform(-90, 90):.1f} deg, {self.rng.randint(20, 60)} C",
                 f"[audio] speech detected, {self.pick(PEOPLE)}, confidence {self.rng.random():.2f}",
-                f"[vision] {self.pick(COLOURS)} {self.pick(('carpet', 'curtain', 'cushion'))} in view",
+                f"[vision] template of {self.pick(self._things).name} reloaded, {self.rng.randint(3, 40)} features",
                 f"[nav] replanned in {self.rng.randint(3, 90)} ms",
             )
         )
@@ -116,7 +117,7 @@ class Household(World):
         place = self.pick(sorted(self._rooms))
         room = self._rooms[place]
         thing = self.pick(self._things)
-        text = f"A tag reads: {place}, {room}. The label on the {thing.name} says it belongs to {thing.owner}."
+        text = f"A tag says that {place} stands in the {room}. The {thing.name} belongs to {thing.owner}."
         facts = (Relation(place, "stands_in", room), Relation(thing.name, "belongs_to", thing.owner))
         return self.turn(f"examine {place}", text, *facts)
 
@@ -143,14 +144,10 @@ class Household(World):
         locations = (Change(name, "location", place) for name in things)
         return self.turn(f"go to {place}", f"You arrive at {place}. On it you see {listing}.", *locations)
 
-    def _treat(self, thing: Thing, treatment: str) -> Iterator[Turn]:
+    def _treat(self, thing: Thing, treatment: str, cause: str) -> Iterator[Turn]:
         device, state = TREATMENTS[treatment]
-        if self.chance(0.4):
-            cause = self.pick(tuple(OUTAGES))
-            self.interject(f"Note on the door about the {device}: {cause}.", Announcement(device, cause))
-            yield self._look_around()
-            for _ in range(self.rng.randint(1, 2)):
-                yield self._check_battery()
+        if cause:
+            yield self._check_battery()
             text = f"The {device} does not respond."
             yield self.turn(f"{treatment} the {thing.name} with the {device}", text, Refusal(device), ok=False)
             yield self._check_battery()

@@ -8,7 +8,6 @@ from random import Random
 
 from mesa_pipeline.datasets.synthetic.environments.operations_wording import WORDING
 from mesa_pipeline.datasets.synthetic.events import (
-    Announcement,
     Change,
     Failure,
     GoalFinished,
@@ -82,9 +81,10 @@ class Fleet(World):
             goal = f"restore {service.name}" if self._incident else f"ship {target} to {service.name}"
             goal += f" for change {self.rng.randint(100, 999)}-{self.rng.choice('KLMNPQ')}"
             yield self.turn("next assignment", f"assignment: {goal}", GoalStarted(goal))
+            cause = self.announce("[pager] note for {entity}: {cause}", service.name, tuple(FREEZES), 0.5)
             yield from self._survey(service)
-            if self.chance(0.5):
-                yield from self._frozen(service)
+            if cause:
+                yield from self._frozen(service, cause)
             yield from self._roll_out(service)
             yield from self._scale(service)
             done = f"checks green, closed: {goal}\ncurrent release {service.release}"
@@ -151,7 +151,8 @@ class Fleet(World):
         return self.turn(f"describe {service.name}", json.dumps(card, indent=self.pick((None, 2))), *events)
 
     def _locate(self, host: str) -> Turn:
-        text = f"{host}: {self._racks[host]}, {self.rng.choice((16, 32, 64))} cores, kernel 6.{self.rng.randint(1, 12)}"
+        machine = f"{self.rng.choice((16, 32, 64))} cores, kernel 6.{self.rng.randint(1, 12)}"
+        text = f"{host} is mounted in {self._racks[host]}, {machine}"
         return self.turn(f"inventory {host}", text, Relation(host, "mounted_in", self._racks[host]))
 
     def _call_list(self, service: Service) -> Turn:
@@ -172,9 +173,7 @@ class Fleet(World):
             yield self._health(first)
             yield self._health(second)
 
-    def _frozen(self, service: Service) -> Iterator[Turn]:
-        cause = self.pick(tuple(FREEZES))
-        self.interject(f"[pager] note for {service.name}: {cause}", Announcement(service.name, cause))
+    def _frozen(self, service: Service, cause: str) -> Iterator[Turn]:
         for _ in range(self.rng.randint(2, 4)):
             yield self._health(self.pick([other for other in self._services if other is not service]))
         yield self.turn(f"rollout {service.name} --canary", "denied by policy engine, rule 12", Refusal(service.name), ok=False)

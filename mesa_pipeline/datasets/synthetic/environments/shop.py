@@ -6,7 +6,6 @@ from random import Random
 
 from mesa_pipeline.datasets.synthetic.environments.shop_wording import WORDING
 from mesa_pipeline.datasets.synthetic.events import (
-    Announcement,
     Change,
     Event,
     Failure,
@@ -76,9 +75,10 @@ class Shop(World):
             order = f"#{self.rng.randint(10, 99)}-{self.identifier().removeprefix('TX-')}"
             goal = f"{'return' if self._returns else 'order'} the {product.name} as {order}"
             yield self.turn("click [next on list]", self._page("List", f"StaticText '{goal}'"), GoalStarted(goal))
+            cause = self.announce("inbox (1): regarding {entity}, {cause}", product.name, tuple(HOLDS), 0.45)
             yield from self._browse(product)
-            if self.chance(0.45):
-                yield from self._hold(product)
+            if cause:
+                yield from self._hold(product, cause)
             yield from self._pay(product, order, goal)
             if self.chance(0.6):
                 yield self._new_arrival()
@@ -136,7 +136,7 @@ class Shop(World):
         lines = [
             f"heading '{product.name}'",
             f"StaticText '{product.price}, {product.stock} in stock'",
-            f"StaticText 'sold by {product.seller}'",
+            f"StaticText '{product.name} is sold by {product.seller}'",
         ]
         events: list[Event] = [
             Change(product.name, "price", product.price),
@@ -144,13 +144,17 @@ class Shop(World):
             Relation(product.name, "sold_by", product.seller),
         ]
         if product.companion:
-            lines.append(f"StaticText 'made to go with the {product.companion}'")
+            lines.append(f"StaticText '{product.name} goes with the {product.companion}'")
             events.append(Relation(product.name, "goes_with", product.companion))
         return self.turn(f"click [{product.name}]", self._page(product.name, *lines), *events)
 
     def _seller(self, seller: str) -> Turn:
         city = self._cities[seller]
-        lines = (f"heading '{seller}'", f"StaticText 'ships from {city}'", f"StaticText '{self.rng.randint(12, 900)} reviews'")
+        lines = (
+            f"heading '{seller}'",
+            f"StaticText '{seller} ships from {city}'",
+            f"StaticText '{self.rng.randint(12, 900)} reviews'",
+        )
         return self.turn(f"click [{seller}]", self._page(seller, *lines), Relation(seller, "ships_from", city))
 
     def _dither(self, product: Product) -> Iterator[Turn]:
@@ -172,9 +176,7 @@ class Shop(World):
         product.cents = max(290, product.cents + self.rng.choice((-1, 1)) * self.rng.randint(30, 900))
         self.interject(f"banner: {product.name} now {product.price}", Change(product.name, "price", product.price))
 
-    def _hold(self, product: Product) -> Iterator[Turn]:
-        cause = self.pick(tuple(HOLDS))
-        self.interject(f"inbox (1): regarding {product.name}, {cause}", Announcement(product.name, cause))
+    def _hold(self, product: Product, cause: str) -> Iterator[Turn]:
         for _ in range(self.rng.randint(2, 4)):
             yield self._queue()
         page = self._page("Checkout", "alert 'We could not go on. Code 31.'")
@@ -216,7 +218,7 @@ class Shop(World):
         """The range stays of one size: something new comes, the oldest leaves."""
         product = self._add_product()
         self._products = self._products[-MOST_PRODUCTS:]
-        lines = (f"heading 'New: {product.name}'", f"StaticText '{product.price}, sold by {product.seller}'")
+        lines = (f"heading 'New: {product.name}'", f"StaticText '{product.price}'", f"StaticText 'sold by {product.seller}'")
         return self.turn(
             "click [what is new]",
             self._page("New", *lines),

@@ -6,7 +6,6 @@ from random import Random
 
 from mesa_pipeline.datasets.synthetic.environments.software_wording import WORDING
 from mesa_pipeline.datasets.synthetic.events import (
-    Announcement,
     Change,
     Failure,
     GoalFinished,
@@ -30,6 +29,12 @@ QUANTITIES = ("RETRIES", "TIMEOUT", "PAGE_SIZE", "BATCH", "DEPTH", "WORKERS", "B
 BUGS = ("rounding error", "race condition", "memory leak", "encoding bug", "off-by-one slip", "stale lookup", "deadlock")
 REFACTORINGS = ("dead branch", "circular import", "duplicated helper", "tangled constructor", "magic number", "god class")
 ERRORS = ("AssertionError", "KeyError", "TimeoutError", "UnicodeDecodeError", "ImportError")
+HOOKS = {
+    "a changelog line is missing": "append entry to CHANGELOG.md",
+    "the licence header expired last night": "run scripts/renew_header.sh",
+    "the signing key was rotated": "import the new public key",
+    "coverage dipped below the floor": "write two more assertions",
+}
 PATIENCE = 3
 
 
@@ -76,9 +81,11 @@ class Repository(World):
             ticket += 1
             goal = f"{self._verb} the {self.pick(self._flaws)} in {module.path} (ticket {ticket})"
             yield self._read_ticket(goal, module)
+            notice = "[bot] heads-up on {entity}: {cause}, whoever ships next must sort it out"
+            cause = self.announce(notice, module.path, tuple(HOOKS), 0.45)
             yield from self._orient(module)
             yield from self._repair(module)
-            yield from self._push(module, goal)
+            yield from self._push(module, goal, cause)
             yield self._pull()
 
     def chatter(self) -> str:
@@ -124,11 +131,11 @@ class Repository(World):
                 *(Relation(other.path, "maintained_by", other.maintainer) for other in lines),
             )
         if module.dependency and self.chance(0.8):
-            tree = f"{module.path}\n└── {module.dependency} (direct)\n1 edge, no cycles"
+            tree = f"{module.path} imports {module.dependency} (direct)\n1 edge, no cycles"
             yield self.turn(f"deptree {module.path}", tree, Relation(module.path, "imports", module.dependency))
         if self.chance(0.5):
             person = self.pick((module.maintainer, *self._teams))
-            card = f"{person}: {self._teams[person]} team, joined {self.rng.randint(2015, 2024)}"
+            card = f"{person} is in the {self._teams[person]} team, joined {self.rng.randint(2015, 2024)}"
             yield self.turn(f"whois {person}", card, Relation(person, "member_of", f"{self._teams[person]} team"))
         yield from self._idle()
         if module.dependency and self.chance(0.4):
@@ -182,31 +189,12 @@ class Repository(World):
             yield self.turn("git stash", f"Saved working directory and index state WIP on main: {module.path}")
             yield self.turn("git stash pop", f"On branch main\n\tmodified:   {module.path}\nDropped refs/stash@{{0}}")
 
-    def _push(self, module: Module, goal: str) -> Iterator[Turn]:
-        if self.chance(0.45):
-            cause = self.pick(
-                (
-                    "a changelog line is missing",
-                    "the licence header expired last night",
-                    "the signing key was rotated",
-                    "coverage dipped below the floor",
-                )
-            )
-            self.interject(
-                f"[bot] heads-up on {module.path}: {cause}, whoever ships next must sort it out",
-                Announcement(module.path, cause),
-            )
-            for _ in range(self.rng.randint(1, 3)):
-                yield from self._idle()
+    def _push(self, module: Module, goal: str, cause: str) -> Iterator[Turn]:
+        if cause:
+            yield from self._idle()
             yield self.turn(f"git push origin {module.path}", "remote: hook declined (exit 7)", Refusal(module.path), ok=False)
             yield from self._idle()
-            cure = {
-                "a changelog line is missing": "append entry to CHANGELOG.md",
-                "the licence header expired last night": "run scripts/renew_header.sh",
-                "the signing key was rotated": "import the new public key",
-                "coverage dipped below the floor": "write two more assertions",
-            }[cause]
-            yield self.turn(f"{cure} for {module.path}", "ok", Remedy(module.path))
+            yield self.turn(f"{HOOKS[cause]} for {module.path}", "ok", Remedy(module.path))
         text = f"To origin\n   {self.rng.getrandbits(28):07x}..{self.rng.getrandbits(28):07x}  main -> main\nclosed: {goal}"
         yield self.turn(f"git push origin {module.path}", text, GoalFinished(goal))
 

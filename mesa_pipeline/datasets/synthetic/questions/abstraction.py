@@ -7,7 +7,7 @@ from mesa_pipeline.datasets.synthetic.events import GoalStarted
 from mesa_pipeline.datasets.synthetic.questions.design import Draft, Kind, Subject, enumerate_words, times
 
 GOALS_NAMED = 5
-MIN_GOAL_STEPS = 5
+MIN_GOAL_STEPS = 8
 SHORTEST_SPAN, LONGEST_SPAN = 5, 12
 MOST_CHANGES = 5
 MOST_ACTIONS = 6
@@ -80,7 +80,7 @@ def goal_at_step(subject: Subject) -> Iterator[Draft]:
     ends = [*(goal.step for goal in started[1:]), len(history)]
     spans = [(goal, end) for goal, end in zip(started, ends, strict=True) if end - goal.step > MIN_GOAL_STEPS]
     for goal, end in subject.shuffled(spans):
-        step = subject.rng.randrange(goal.step + 2, end - 1)
+        step = subject.rng.randrange(goal.step + MIN_GOAL_STEPS // 2, end - 1)
         if not history.mentions(step, goal.event.goal):
             text = subject.phrase(GOAL_AT_STEP, step=step)
             yield Draft(text, goal.event.goal, (goal.step,), (goal.event.goal,))

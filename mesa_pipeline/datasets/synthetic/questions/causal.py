@@ -8,6 +8,7 @@ from mesa_pipeline.datasets.synthetic.history import At, History, StateKey
 from mesa_pipeline.datasets.synthetic.questions.design import Draft, Kind, Subject
 from mesa_pipeline.datasets.synthetic.questions.recall import MAX_ACTION_CHARS
 
+MIN_STEPS_APART = 6  # so that no window of raw steps is likely to hold both facts
 REFUSAL_CAUSE = (
     "Why did the attempt at step {step} get nowhere?",
     "The action at step {step} was turned down. What was behind that?",
@@ -40,12 +41,22 @@ def relation_chain(subject: Subject) -> Iterator[Draft]:
         by_head[stated.event.head].append(stated)
     for first in subject.shuffled(facts.values()):
         for second in subject.shuffled(by_head.get(first.event.tail, ())):
-            if first.step == second.step or second.event.tail == first.event.head:
+            if second.event.tail == first.event.head or not _stated_apart(subject.history, first.event, second.event):
                 continue
             middle = subject.wording.relations[first.event.relation].description.format(entity=first.event.head)
             text = subject.phrase(subject.wording.relations[second.event.relation].questions, entity=middle)
             steps = (min(first.step, second.step), max(first.step, second.step))
             yield Draft(text, second.event.tail, steps, (first.event.tail, second.event.tail))
+
+
+def _stated_apart(history: History, first: Relation, second: Relation) -> bool:
+    """Whether every statement of one relation is some steps away from every statement of the other."""
+    others = _statements(history, second)
+    return all(abs(step - other) >= MIN_STEPS_APART for step in _statements(history, first) for other in others)
+
+
+def _statements(history: History, relation: Relation) -> list[int]:
+    return history.statements[StateKey(relation.head, relation.relation)]
 
 
 def step_relation(subject: Subject) -> Iterator[Draft]:
@@ -55,7 +66,8 @@ def step_relation(subject: Subject) -> Iterator[Draft]:
     for stated in history.facts.values():
         facts_by_head[stated.event.head].append(stated)
     for step in subject.shuffled(range(len(history))):
-        for stated in subject.shuffled(_facts_about_touched(history, facts_by_head, step)):
+        facts = _facts_about_touched(history, facts_by_head, step)
+        for stated in subject.shuffled(facts):
             relation = subject.wording.relations[stated.event.relation]
             middle = f"the {relation.head_noun} {subject.wording.agent} dealt with at step {step}"
             text = subject.phrase(relation.questions, entity=middle)
@@ -70,7 +82,11 @@ def _facts_about_touched(history: History, facts_by_head: dict[str, list[At[Rela
     named = sorted(entity for entity in touched if entity in action)
     if len(named) != 1:
         return []
-    return [stated for stated in facts_by_head.get(named[0], ()) if not history.mentions(step, stated.event.tail)]
+    return [
+        stated
+        for stated in facts_by_head.get(named[0], ())
+        if all(abs(step - other) >= MIN_STEPS_APART for other in _statements(history, stated.event))
+    ]
 
 
 def refusal_cause(subject: Subject) -> Iterator[Draft]:
@@ -154,7 +170,7 @@ KINDS = (
     Kind("relation_chain", "causal", ("G",), relation_chain),
     Kind("step_relation", "causal", ("T", "G"), step_relation),
     Kind("refusal_cause", "causal", ("T", "G"), refusal_cause),
-    Kind("remedy", "causal", ("S", "T"), remedy),
+    Kind("remedy", "causal", ("R",), remedy),
     Kind("action_effect", "causal", ("T",), action_effect),
     Kind("linked_response", "causal", ("G", "R"), linked_response),
 )
