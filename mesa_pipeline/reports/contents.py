@@ -81,7 +81,9 @@ def _policies_section(inputs: ReportInputs, found: Sequence[Standing]) -> Sectio
 def _subsets_section(inputs: ReportInputs, swept: Sequence[SubsetFinding]) -> Section:
     if not len(inputs.matrix):
         return Section("subsets", "The 31 subsets", ("No question has been swept yet.",))
-    paragraphs = ("S summary, T temporal, G graph, V vector, R raw. The sweep reads every non-empty subset for every question.",)
+    paragraphs = (
+        "S summary, T temporal, G graph, V vector, R raw. The sweep reads every non-empty subset for every question.",
+    )
     return Section("subsets", "The 31 subsets", paragraphs, (tables.subsets_table(swept, len(inputs.matrix)),))
 
 

@@ -77,15 +77,11 @@ def column_means(values: np.ndarray) -> np.ndarray:
 
 def subset_findings(matrix: OutcomeMatrix) -> tuple[SubsetFinding, ...]:
     """The 31 subsets over all questions of a matrix, best first."""
-    return _findings([matrix])
+    return mean_subset_findings([matrix])
 
 
 def mean_subset_findings(parts: Sequence[OutcomeMatrix]) -> tuple[SubsetFinding, ...]:
     """The 31 subsets, best first, each mean taken within every part and then over the parts (test sets of several seeds)."""
-    return _findings(parts)
-
-
-def _findings(parts: Sequence[OutcomeMatrix]) -> tuple[SubsetFinding, ...]:
     scores = column_means(np.array([column_means(part.scores) for part in parts]))
     tokens = column_means(np.array([column_means(part.tokens) for part in parts]))
     scored = sum((~np.isnan(part.scores)).sum(axis=0) for part in parts)
