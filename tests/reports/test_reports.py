@@ -16,13 +16,18 @@ import numpy as np
 import pytest
 
 from mesa_pipeline.outcomes import OutcomeMatrix
-from mesa_pipeline.reports import ReportInputs, write_report
+from mesa_pipeline.reports import Report, ReportInputs, write_report
 from mesa_pipeline.reports.contents import make_report
 from mesa_pipeline.reports.html import render_html
 from mesa_pipeline.reports.markdown import escape_markdown, render_markdown
 
 HOSTILE = "<script>alert(1)</script> \x00\ud800\u202e | `x` [a](javascript:1) ![i](http://e.x/i.png) {{ 7*7 }} $\\frac{$ ]]>"
 MAX_PAGE_BYTES = 1_500_000
+
+
+@pytest.fixture(scope="module")
+def report(inputs: ReportInputs) -> Report:
+    return make_report(inputs)
 
 
 def contents(directory: Path) -> dict[str, bytes]:
@@ -69,8 +74,7 @@ def test_bytes_do_not_depend_on_the_hash_seed() -> None:
     assert len(digests) == 1
 
 
-def test_markdown_has_the_figures_of_the_page(inputs: ReportInputs) -> None:
-    report = make_report(inputs)
+def test_markdown_has_the_figures_of_the_page(report: Report) -> None:
     page, document = render_html(report), render_markdown(report)
     cells = table_cells(page)
     assert len(cells) > 500
@@ -84,10 +88,10 @@ def test_markdown_has_the_figures_of_the_page(inputs: ReportInputs) -> None:
         assert figure.value in document
 
 
-def test_every_row_of_a_markdown_table_has_its_columns(inputs: ReportInputs) -> None:
+def test_every_row_of_a_markdown_table_has_its_columns(report: Report) -> None:
     widths = [
         (len(block[0].split("|")), {len(re.split(r"(?<!\\)\|", row)) for row in block})
-        for block in _markdown_tables(render_markdown(make_report(inputs)))
+        for block in _markdown_tables(render_markdown(report))
     ]
     assert len(widths) >= 8
     assert all(widths_found == {width} for width, widths_found in widths)
@@ -98,20 +102,20 @@ def _markdown_tables(document: str) -> list[list[str]]:
     return [block for block in blocks if re.match(r"\| (:?-+:? \|)", block[1])]
 
 
-def test_page_needs_nothing_from_elsewhere(inputs: ReportInputs) -> None:
-    page = render_html(make_report(inputs))
+def test_page_needs_nothing_from_elsewhere(report: Report) -> None:
+    page = render_html(report)
     assert not re.search(r"(?:src|href)=[\"'](?!#)", page)
     assert "@import" not in page
     assert re.search(r"url\((?!#)", page) is None
 
 
-def test_ids_in_the_page_are_unique(inputs: ReportInputs) -> None:
-    ids = re.findall(r'\sid="([^"]*)"', render_html(make_report(inputs)))
+def test_ids_in_the_page_are_unique(report: Report) -> None:
+    ids = re.findall(r'\sid="([^"]*)"', render_html(report))
     assert len(ids) == len(set(ids))
 
 
-def test_drawings_are_whole_svg_documents(inputs: ReportInputs) -> None:
-    for figure in make_report(inputs).figures:
+def test_drawings_are_whole_svg_documents(report: Report) -> None:
+    for figure in report.figures:
         root = ElementTree.fromstring(figure.svg)
         assert root.tag == "{http://www.w3.org/2000/svg}svg"
         assert root.get("aria-label") == figure.description
