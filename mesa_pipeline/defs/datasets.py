@@ -21,7 +21,7 @@ def raw_trajectories(context: dg.AssetExecutionContext, pipeline: Pipeline) -> d
     for entry in manifest.episodes:
         domains.setdefault(entry.domain, []).append(entry)
     rows = [_domain_row(domain, entries) for domain, entries in sorted(domains.items())]
-    shown = {**metadata.of_summary(summary), "by_domain": metadata.rows_table(rows)}
+    shown = {**metadata.of_summary(summary), "table_domains": metadata.rows_table(rows)}
     return dg.MaterializeResult(data_version=dg.DataVersion(manifest.fingerprint), metadata=shown)
 
 

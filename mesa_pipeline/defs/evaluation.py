@@ -26,10 +26,10 @@ def subset_sweep_scores(context: dg.AssetExecutionContext, pipeline: Pipeline) -
     findings = subset_findings(matrix)
     shown = metadata.plot(cost_figure(findings, None, "all swept questions"))
     table = metadata.report_table(subsets_table(findings, len(matrix)))
-    return dg.MaterializeResult(metadata={**metadata.of_summary(summary), **shown, "subsets": table})
+    return dg.MaterializeResult(metadata={**metadata.of_summary(summary), **shown, "table_subsets": table})
 
 
-@asset_by_seed(deps=[optimized_policy], group_name="evaluation")
+@asset_by_seed(deps=[optimized_policy], group_name="reports")
 def test_report(context: dg.AssetExecutionContext, pipeline: Pipeline) -> dg.MaterializeResult[None]:
     """The frozen policy on held-out episodes, once, with every baseline beside it."""
     from mesa_pipeline.reports.figures import choices_figure, policies_figure
@@ -42,4 +42,4 @@ def test_report(context: dg.AssetExecutionContext, pipeline: Pipeline) -> dg.Mat
     found = standings([result])
     shown = metadata.plot(policies_figure(found)) | metadata.plot(choices_figure(list(result.choices.values())))
     table = metadata.report_table(policies_table(found))
-    return dg.MaterializeResult(metadata={**metadata.of_summary(summary), **shown, "policies": table})
+    return dg.MaterializeResult(metadata={**metadata.of_summary(summary), **shown, "table_policies": table})

@@ -19,7 +19,7 @@ def optimized_policy(context: dg.AssetExecutionContext, pipeline: Pipeline) -> d
     summary = pipeline.perform(context, partial(optimize, seed=seed, tracker=pipeline.tracker(context)))
     candidates = sorted(read_candidates(pipeline.stage(context), seed), key=lambda found: -found.objective)
     rows = [_candidate_row(candidate) for candidate in candidates]
-    return dg.MaterializeResult(metadata={**metadata.of_summary(summary), "candidates": metadata.rows_table(rows)})
+    return dg.MaterializeResult(metadata={**metadata.of_summary(summary), "table_candidates": metadata.rows_table(rows)})
 
 
 def _candidate_row(candidate: Evaluation) -> metadata.Row:

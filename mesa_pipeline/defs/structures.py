@@ -53,4 +53,4 @@ def structure_evidence(context: dg.AssetExecutionContext, pipeline: Pipeline) ->
         for code, summary in summaries.items()
     ]
     seconds = round(sum(summary.seconds for summary in summaries.values()), 2)
-    return dg.MaterializeResult(metadata={"seconds": seconds, "by_structure": metadata.rows_table(rows)})
+    return dg.MaterializeResult(metadata={"seconds": seconds, "table_structures": metadata.rows_table(rows)})

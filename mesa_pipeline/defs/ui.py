@@ -126,7 +126,8 @@ def mlflow_services(options: UiOptions) -> tuple[Service, ...]:
         "--default-artifact-root",
         layout.tracking_artifacts.as_uri(),
     )
-    command = (_program("mlflow"), "server", *store, "--host", HOST, "--port", url.rpartition(":")[2])
+    address = ("--host", HOST, "--port", url.rpartition(":")[2], "--workers", "1")
+    command = (_program("mlflow"), "server", *store, *address)
     return (Service("Candidate policies", command, url, "/health"),)
 
 

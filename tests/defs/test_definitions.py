@@ -10,7 +10,6 @@ import dagster as dg
 import pytest
 
 from mesa_pipeline.definitions import defs
-from mesa_pipeline.defs.checks import all_subsets_present, no_answer_in_evidence
 from mesa_pipeline.defs.partitions import BY_DATASET, BY_DATASET_AND_SEED
 from mesa_pipeline.defs.resources import Pipeline
 from mesa_pipeline.structures import STRUCTURES
@@ -18,9 +17,9 @@ from mesa_pipeline.structures import STRUCTURES
 GROUPS = {
     "data": {"raw_trajectories", "split_partitions"},
     "structures": {f"{structure.name}_memory" for structure in STRUCTURES.values()} | {"structure_evidence"},
-    "evaluation": {"subset_sweep_scores", "test_report"},
+    "evaluation": {"subset_sweep_scores"},
     "search": {"optimized_policy"},
-    "reports": {"comparison_report"},
+    "reports": {"test_report", "comparison_report"},
 }
 BY_SEED = {"split_partitions", "optimized_policy", "test_report"}
 IN_ORDER = (
@@ -136,7 +135,7 @@ def test_the_whole_graph_materialises_with_nothing_prepared(
     shown = metadata_of(instance, "subset_sweep_scores")
     assert shown["made"].value == 10 * 4 * 31
     assert str(shown["plot_cost"].value).startswith("![")
-    assert str(shown["subsets"].value).count("\n| ") >= 31
+    assert str(shown["table_subsets"].value).count("\n| ") >= 31
     assert Path(str(metadata_of(instance, "comparison_report")["page"].value)).is_file()
 
 
@@ -147,23 +146,19 @@ def test_materialising_again_does_no_work(definitions: dg.Definitions, instance:
     assert shown["kept"].value == 10 * 4 * 31
 
 
-def test_checks_fail_on_what_they_guard_against(definitions: dg.Definitions, instance: dg.DagsterInstance, pipeline: Pipeline):
+def test_an_outcome_lost_from_the_table_fails_the_check_and_stops_what_depends_on_it(
+    definitions: dg.Definitions, instance: dg.DagsterInstance, pipeline: Pipeline
+):
     outcomes = next((Path(pipeline.workspace) / "synthetic" / "outcomes").glob("*.jsonl"))
     whole = outcomes.read_bytes()
     outcomes.write_bytes(b"".join(whole.splitlines(keepends=True)[:-1]))
     try:
-        assert not check(pipeline, instance, all_subsets_present)
+        result = materialize(definitions, instance, pipeline, ["subset_sweep_scores"], "synthetic", raise_on_error=False)
     finally:
         outcomes.write_bytes(whole)
-    assert check(pipeline, instance, all_subsets_present)
-    assert check(pipeline, instance, no_answer_in_evidence)
-
-
-def check(pipeline: Pipeline, instance: dg.DagsterInstance, definition: dg.AssetChecksDefinition) -> bool:
-    job = dg.define_asset_job("check", selection=dg.AssetSelection.checks(definition))
-    ready = dg.Definitions(asset_checks=[definition], jobs=[job], resources={"pipeline": pipeline})
-    result = ready.resolve_job_def("check").execute_in_process(partition_key="synthetic", instance=instance)
-    return all(evaluation.passed for evaluation in result.get_asset_check_evaluations())
+    (evaluation,) = result.get_asset_check_evaluations()
+    assert (evaluation.check_name, evaluation.passed, evaluation.blocking) == ("all_subsets_present", False, True)
+    assert "30 of 31 subsets" in str(evaluation.metadata["found"].value)
 
 
 def test_a_dataset_without_its_data_fails_with_the_remedy(definitions: dg.Definitions, pipeline: Pipeline):
