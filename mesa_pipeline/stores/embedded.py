@@ -21,9 +21,10 @@ class ArrayVectorIndex:
         self._vectors = np.asarray(vectors, dtype=np.float32)
 
     def search(self, queries: np.ndarray, k: int) -> list[list[Match]]:
-        """The ``k`` best matches of every query; see ``VectorIndex``."""
-        scores = np.round(np.asarray(queries, dtype=np.float32) @ self._vectors.T, SCORE_DECIMALS)
-        best = np.argsort(-scores, axis=1, kind="stable")[:, :k]
-        return [
-            [Match(int(position), float(scores[row, position])) for position in positions] for row, positions in enumerate(best)
-        ]
+        """The ``k`` best matches of every query; see ``VectorIndex``. A query's scores do not depend on those beside it."""
+        return [self._search_one(query, k) for query in np.asarray(queries, dtype=np.float32)]
+
+    def _search_one(self, query: np.ndarray, k: int) -> list[Match]:
+        scores = np.round(self._vectors @ query, SCORE_DECIMALS)
+        best = np.argsort(-scores, kind="stable")[:k]
+        return [Match(int(position), float(scores[position])) for position in best]
