@@ -25,6 +25,8 @@ from rich.text import Text
 from mesa_pipeline.types import Summary
 
 PLAIN_LINE_SECONDS = 10.0
+LONG_FACTS = {"verdict"}
+"""Facts that are sentences and get lines of their own."""
 
 
 class RateColumn(ProgressColumn):
@@ -70,9 +72,13 @@ class Terminal:
 
     def summary(self, summary: Summary) -> None:
         """One line for a stage, and one for each failure."""
-        facts = "".join(f", {value} {name.replace('_', ' ')}" for name, value in summary.facts.items())
-        failed = f", {len(summary.failed)} FAILED" if summary.failed else ""
-        self.say(f"{summary.stage:<20} {summary.made:>7,} made {summary.kept:>7,} kept {summary.seconds:8.1f} s{facts}{failed}")
+        short = {name: value for name, value in summary.facts.items() if name not in LONG_FACTS}
+        facts = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in short.items())
+        failed = f"  {len(summary.failed)} FAILED" if summary.failed else ""
+        work = f"{summary.made:>7,} made {summary.kept:>7,} kept {summary.seconds:8.1f} s"
+        self.say(f"{summary.stage:<19} {work}{failed}  {facts}".rstrip())
+        for name in LONG_FACTS & summary.facts.keys():
+            self.say(f"\n{summary.facts[name]}")
         for line in summary.failed[:10]:
             self.err.print(f"  failed: {line}", markup=False)
         if len(summary.failed) > 10:

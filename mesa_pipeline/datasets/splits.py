@@ -65,7 +65,7 @@ def split_episodes(episodes: Sequence[EpisodeInfo], seed: int, ratio: tuple[int,
     strata: dict[tuple[str, str], list[EpisodeInfo]] = {}
     for episode in sorted(episodes, key=lambda episode: _draw(seed, episode.id)):
         strata.setdefault((episode.domain, episode.task_type), []).append(episode)
-    members = [strata[key] for key in sorted(strata)]
+    members = list(strata.values())  # in the order drawn, so that the seed also decides which strata the remainders come from
     part_of: dict[EpisodeInfo, int] = {}
     for stratum, sizes in zip(members, _allot_strata([len(stratum) for stratum in members], ratio), strict=True):
         parts = (part for part, size in enumerate(sizes) for _ in range(size))

@@ -37,20 +37,17 @@ class ReportPaths(NamedTuple):
     figures: tuple[Path, ...]
 
 
-def write_report(inputs: ReportInputs, directory: Path) -> ReportPaths:
-    """Make the report and write all its files; equal inputs give equal bytes.
+def write_report(report: Report, directory: Path) -> ReportPaths:
+    """Write all the files of a report; equal reports give equal bytes.
 
     Args:
-        inputs: What to report.
+        report: What to write, from ``make_report``.
         directory: Made if it is not there. Holds ``report.html``, ``report.md``, ``metrics.json``, ``plots/*.csv`` and
             ``figures/*.svg`` afterwards.
 
     Raises:
         ArtifactError: A file cannot be written.
     """
-    from mesa_pipeline.reports.contents import make_report  # draws with matplotlib, which only a report needs to load
-
-    report = make_report(inputs)
     files = {name: render(report) for name, render in REPORTS.items()}
     plots = {f"plots/{name}.csv": content for name, content in report.series.items()}
     drawings = {f"figures/{figure.name}.svg": figure.svg for figure in report.figures}

@@ -1,12 +1,17 @@
 """Report: gather what the other stages made and write it down for people."""
 
+import logging
 import time
+from dataclasses import asdict
 from pathlib import Path
+
+import numpy as np
 
 from mesa_pipeline import __version__
 from mesa_pipeline.artifacts import exclusive, fingerprint, read_json, write_json
 from mesa_pipeline.errors import ArtifactError
-from mesa_pipeline.evaluation.held_out import TestResult
+from mesa_pipeline.evaluation.aggregate import pooled_versus_all
+from mesa_pipeline.evaluation.held_out import TestResult, outcomes_sha256
 from mesa_pipeline.reports import ReportInputs, write_report
 from mesa_pipeline.stages.build import is_built
 from mesa_pipeline.stages.context import StageContext, open_reading, structures_of
@@ -19,6 +24,9 @@ from mesa_pipeline.stages.timings import read_timings
 from mesa_pipeline.types import Summary
 
 STAMP_FILE = "inputs.json"
+REPORT_VERSION = 1
+"""Raised when the report says something else for the same inputs."""
+logger = logging.getLogger(__name__)
 
 
 def report(context: StageContext) -> Summary:
@@ -31,17 +39,19 @@ def report(context: StageContext) -> Summary:
     """
     started = time.perf_counter()
     inputs = gather(context)
-    folder = context.layout.report
-    stamp = folder / STAMP_FILE
-    key = _fingerprint(context, inputs)
-    page = folder / "report.html"
-    kept = page.exists() and _stored(stamp) == key
+    page, stamp = context.layout.report / "report.html", context.layout.report / STAMP_FILE
+    key = _fingerprint(inputs)
+    kept = page.exists() and _stamped(stamp).get("fingerprint") == key
     if not kept:
+        from mesa_pipeline.reports.contents import make_report  # draws with matplotlib, which only a new report needs to load
+
+        made = make_report(inputs)
         with exclusive(context.layout):
             stamp.unlink(missing_ok=True)
-            write_report(inputs, folder)
-            write_json(stamp, {"fingerprint": key})
-    return Summary("report", int(not kept), int(kept), time.perf_counter() - started, facts={"page": str(page)})
+            write_report(made, context.layout.report)
+            write_json(stamp, {"fingerprint": key, "verdict": made.verdict})
+    facts: dict[str, object] = {"verdict": _stamped(stamp)["verdict"], "page": str(page)}
+    return Summary("report", int(not kept), int(kept), time.perf_counter() - started, facts=facts)
 
 
 def gather(context: StageContext) -> ReportInputs:
@@ -51,16 +61,17 @@ def gather(context: StageContext) -> ReportInputs:
         ArtifactError: Nothing has been swept yet.
     """
     manifest = read_manifest(context.layout)
-    swept = [entry.id for entry in manifest.episodes if entry.question_count and is_swept_at_all(context, entry.key)]
+    swept = [entry.id for entry in manifest.episodes if context.layout.outcomes(entry.key).exists()]
     if not swept:
         raise ArtifactError(f"no outcomes of {context.dataset!r} in {context.layout.workspace}; make them with `mesa sweep`")
     table = read_table(context, swept)
-    tests = _tests(context)
+    tests = _tests(context, table)
     return ReportInputs(
         dataset=context.dataset,
         provenance=_provenance(context, manifest),
         matrix=table.matrix,
         tests=tests,
+        pooled=pooled_versus_all(tests, table.matrix, context.settings.evaluation) if tests else None,
         splits=tuple(read_split(context, result.seed) for result in tests),
         build_seconds=_build_seconds(context, manifest),
         failures=_failures(context, manifest, table),
@@ -68,18 +79,20 @@ def gather(context: StageContext) -> ReportInputs:
     )
 
 
-def is_swept_at_all(context: StageContext, key: str) -> bool:
-    """Whether an episode has outcomes, complete or not."""
-    return context.layout.outcomes(key).exists()
-
-
-def _tests(context: StageContext) -> tuple[TestResult, ...]:
+def _tests(context: StageContext, table: Table) -> tuple[TestResult, ...]:
+    """The tests made on the outcomes as they are now; one made on others is as good as none."""
     found: list[TestResult] = []
     for seed in context.settings.splits.seeds:
         try:
-            found.append(read_test(context, seed))
-        except ArtifactError:
+            result, held_out = read_test(context, seed), set(read_split(context, seed).test)
+        except ArtifactError as error:
+            logger.info("seed %d is left out of the report: %s", seed, error)
             continue
+        tested = table.matrix.select(np.array([q.episode_id in held_out for q in table.matrix.questions]))
+        if result.receipt.outcomes_sha256 == outcomes_sha256(tested):
+            found.append(result)
+        else:
+            logger.warning("the test of seed %d is outdated and left out of the report; run `mesa test --seed %d`", seed, seed)
     return tuple(found)
 
 
@@ -121,16 +134,24 @@ def _failures(context: StageContext, manifest: Manifest, table: Table) -> tuple[
     return (*lines, *(f"question {question_id!r} has no outcome" for question_id in table.unswept))
 
 
-def _fingerprint(context: StageContext, inputs: ReportInputs) -> str:
-    tests = [result.to_json() for result in inputs.tests]
-    seconds = {code: list(values) for code, values in inputs.build_seconds.items()}
-    outcomes = [question.id for question in inputs.matrix.questions]
-    swept = [fingerprint(inputs.matrix.scores.tobytes().hex()), fingerprint(inputs.matrix.tokens.tobytes().hex())]
-    return fingerprint(inputs.provenance, tests, seconds, outcomes, swept, inputs.failures, inputs.skipped)
+def _fingerprint(inputs: ReportInputs) -> str:
+    return fingerprint(
+        REPORT_VERSION,
+        inputs.provenance,
+        outcomes_sha256(inputs.matrix),
+        [result.to_json() for result in inputs.tests],
+        asdict(inputs.pooled) if inputs.pooled else None,
+        [asdict(split) for split in inputs.splits],
+        {code: list(values) for code, values in inputs.build_seconds.items()},
+        inputs.failures,
+        inputs.skipped,
+    )
 
 
-def _stored(stamp: Path) -> str | None:
+def _stamped(stamp: Path) -> dict[str, str]:
+    """What the last report was made from and said; empty where there is none."""
     try:
-        return str(read_json(stamp, "mesa report")["fingerprint"])
+        stamped: dict[str, str] = read_json(stamp, "mesa report")
     except ArtifactError:
-        return None
+        return {}
+    return stamped

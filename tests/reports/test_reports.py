@@ -39,7 +39,7 @@ def table_cells(page: str) -> list[str]:
 
 
 def test_writes_every_file_and_stays_small(inputs: ReportInputs, tmp_path: Path) -> None:
-    paths = write_report(inputs, tmp_path / "deep" / "report")
+    paths = write_report(make_report(inputs), tmp_path / "deep" / "report")
     assert paths.html.stat().st_size < MAX_PAGE_BYTES
     assert {path.name for path in paths.plots} == {"subsets.csv", "pareto.csv", "policies.csv"}
     assert {path.stem for path in paths.figures} == {"domains", "capabilities", "cost", "policies", "build", "choices"}
@@ -48,8 +48,8 @@ def test_writes_every_file_and_stays_small(inputs: ReportInputs, tmp_path: Path)
 
 
 def test_equal_inputs_give_equal_bytes(inputs: ReportInputs, tmp_path: Path) -> None:
-    write_report(inputs, tmp_path / "a")
-    write_report(inputs, tmp_path / "b")
+    write_report(make_report(inputs), tmp_path / "a")
+    write_report(make_report(inputs), tmp_path / "b")
     assert contents(tmp_path / "a") == contents(tmp_path / "b")
 
 
@@ -163,7 +163,7 @@ def test_odd_shapes(
     make_inputs: Callable[..., ReportInputs],
     tmp_path: Path,
 ) -> None:
-    paths = write_report(make_inputs(make_matrix(**shape), seeds=seeds), tmp_path)
+    paths = write_report(make_report(make_inputs(make_matrix(**shape), seeds=seeds)), tmp_path)
     page = paths.html.read_text(encoding="utf-8")
     assert not re.search(r">\s*[−+]?(nan|inf|None)\b", page)
     assert ("No policy has been tested" in page) == (not seeds)
@@ -183,7 +183,7 @@ def test_one_domain_gets_bars_and_three_a_radar(
 
 def test_nothing_swept_is_a_report_too(inputs: ReportInputs, tmp_path: Path) -> None:
     empty = OutcomeMatrix((), np.empty((0, 31)), np.empty((0, 31)))
-    paths = write_report(ReportInputs(dataset="none", provenance={}, matrix=empty), tmp_path)
+    paths = write_report(make_report(ReportInputs(dataset="none", provenance={}, matrix=empty)), tmp_path)
     assert "No question has been swept yet." in paths.markdown.read_text(encoding="utf-8")
 
 
@@ -207,7 +207,7 @@ def test_failures_are_listed_and_their_absence_is_said(inputs: ReportInputs) -> 
 
 
 def test_metrics_agree_with_the_tests(inputs: ReportInputs, tmp_path: Path) -> None:
-    metrics = json.loads(write_report(inputs, tmp_path).metrics.read_text(encoding="utf-8"))
+    metrics = json.loads(write_report(make_report(inputs), tmp_path).metrics.read_text(encoding="utf-8"))
     frozen = [test.row("frozen policy") for test in inputs.tests]
     full = [test.row("all") for test in inputs.tests]
     assert metrics["frozen_score"] == pytest.approx(np.mean([row.evaluation.score for row in frozen]), abs=1e-6)
@@ -218,7 +218,7 @@ def test_metrics_agree_with_the_tests(inputs: ReportInputs, tmp_path: Path) -> N
 
 
 def test_cost_points_are_over_the_test_questions(inputs: ReportInputs, tmp_path: Path) -> None:
-    write_report(inputs, tmp_path)
+    write_report(make_report(inputs), tmp_path)
     with (tmp_path / "plots" / "pareto.csv").open(encoding="utf-8") as file:
         points = {row["name"]: row for row in csv.DictReader(file)}
     full = [test.row("all").evaluation for test in inputs.tests]
