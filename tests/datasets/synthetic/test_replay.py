@@ -163,6 +163,15 @@ GOAL_STARTS = {
     "embodied": r"The board says: (.+)\.",
 }
 
+ANNOUNCEMENTS = {
+    "software": r"heads-up on (?P<thing>\S+): (?P<cause>.+), whoever",
+    "game": r"overhear a whisper: (?P<cause>.+) into the (?P<thing>.+)\.",
+    "web": r"inbox \(1\): regarding (?P<thing>[^,]+), (?P<cause>.+)",
+    "database": r"NOTICE:  about (?P<thing>\S+): (?P<cause>.+)",
+    "operations": r"note for (?P<thing>\S+): (?P<cause>.+)",
+    "embodied": r"Note on the door about the (?P<thing>\w+): (?P<cause>.+)\.",
+}
+
 
 def replay(reader: Reader, steps: Iterable[Step]) -> dict[str, Course]:
     """Values of every state with the step they were first seen at."""
@@ -198,10 +207,25 @@ def goal_at_step(steps: Sequence[Step], domain: str, text: str) -> str:
     return re.findall(GOAL_STARTS[domain], starts[-1].observation)[0]
 
 
+def refusal_cause(steps: Sequence[Step], domain: str, text: str) -> str:
+    refused = steps[step_in(text)]
+    announced = re.finditer(ANNOUNCEMENTS[domain], log_of(steps[: refused.index]))
+    return [found["cause"] for found in announced if found["thing"] in refused.action][-1]
+
+
+def shown_at(steps: Sequence[Step], text: str) -> int:
+    identifier = re.findall(r"[A-Z]{2,}-\d+", text)[0]
+    return next(step.index for step in steps if re.search(rf"{identifier}\b", step.observation))
+
+
 def action_near_identifier(steps: Sequence[Step], domain: str, text: str) -> str:
-    identifier = re.findall(r"[A-Z]+-\d+", text)[0]
-    shown = next(step.index for step in steps if re.search(rf"{identifier}\b", step.observation))
-    return steps[shown + (-1 if "before" in text else 1)].action
+    return steps[shown_at(steps, text) + (-1 if "before" in text else 1)].action
+
+
+def value_at_identifier(steps: Sequence[Step], domain: str, text: str) -> str:
+    courses = replay(READERS[domain], steps)
+    course = courses[state_in(text, courses)]
+    return [reached for step, reached in course if step <= shown_at(steps, text)][-1]
 
 
 def value(steps: Sequence[Step], domain: str, text: str, pick: Callable[[Course, str], str]) -> str:
@@ -230,6 +254,8 @@ ANSWERS: dict[str, Callable[[Sequence[Step], str, str], str]] = {
     "failure_tally": tally,
     "goals_in_order": goals,
     "goal_at_step": goal_at_step,
+    "refusal_cause": refusal_cause,
+    "value_at_identifier": value_at_identifier,
     "step_action": lambda steps, _, text: steps[step_in(text)].action,
     "after_identifier": action_near_identifier,
     "before_identifier": action_near_identifier,
