@@ -17,7 +17,7 @@ from mesa_pipeline.types import Step
 VERSION = 1
 MAX_PERIOD = 4
 DECAY = 0.75
-LEAST_SCORE = 0.35
+LEAST_SCORE = 0.1
 ACTION_CHARS = 200
 SHORTEST_ACTION = 8
 LINE_OVERHEAD = 14
@@ -182,7 +182,7 @@ def _candidates(entries: Sequence[_Entry], task_terms: frozenset[str]) -> list[_
             forms.add(form)
         scored.sort(key=lambda pair: (-pair[0], pair[1]))
         for rank, (score, order) in enumerate(scored):
-            if score * DECAY**rank < LEAST_SCORE:
+            if score < LEAST_SCORE:
                 break
             candidates.append(_Candidate(position, order, entry.news[order], score * DECAY**rank))
     candidates.sort(key=lambda candidate: (-candidate.score, _spread(candidate.position), candidate.order))

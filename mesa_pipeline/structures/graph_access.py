@@ -1,6 +1,6 @@
 """The graph's access mechanism: which relations answer a question (paper, A.1)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from mesa_pipeline.structures.graph_index import GraphIndex, Relation
@@ -45,21 +45,36 @@ class GraphAccess:
         self._links = index.link(question, references)
 
     def choose(self) -> list[FocalRelation]:
-        """Up to ``focal_relations`` relations, best first, no two of which say the same.
+        """Up to ``focal_relations`` relations, best first, each with its neighbours.
 
         Nothing without a linked entity or an exact reference.
         """
         scores = {relation: self.score(relation) for relation in self._candidates()}
-        ranked = sorted(scores, key=lambda relation: (-scores[relation], relation.id))
-        focal = list({relation.statement: relation for relation in reversed(ranked)}.values())
-        focal.sort(key=lambda relation: (-scores[relation], relation.id))
-        focal = focal[: self._parameters.focal_relations]
+        focal = self._distinct(sorted(scores, key=lambda relation: (-scores[relation], relation.id)), scores)
         told = {relation.statement for relation in focal}
         chosen: list[FocalRelation] = []
         for relation in focal:
             neighbours = self._neighbours(relation, told)
             told.update(neighbour.statement for neighbour in neighbours)
             chosen.append(FocalRelation(relation, scores[relation], neighbours))
+        return chosen
+
+    def _distinct(self, ranked: Sequence[Relation], scores: Mapping[Relation, float]) -> list[Relation]:
+        """The best ones that score at all and say something new.
+
+        One that shares an entity with a chosen relation of the same step is left out: it comes back as that one's neighbour.
+        """
+        chosen: list[Relation] = []
+        told: set[tuple[str, str, str]] = set()
+        places: set[tuple[str, int]] = set()
+        for relation in ranked:
+            if len(chosen) == self._parameters.focal_relations or scores[relation] <= 0:
+                break
+            shared = {(end, relation.step) for end in relation.ends}
+            if relation.statement not in told and not shared & places:
+                chosen.append(relation)
+                told.add(relation.statement)
+                places |= shared
         return chosen
 
     def score(self, relation: Relation) -> float:

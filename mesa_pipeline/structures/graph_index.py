@@ -89,12 +89,13 @@ class GraphIndex:
         return found
 
     def weight(self, term: str) -> float:
-        """How much a term tells relations apart: log(1 + N / df)."""
-        return math.log1p(len(self.relations) / max(self._term_counts[term], 1))
+        """How much a term tells relations apart, log(1 + N / df); 0 for one that no relation has."""
+        count = self._term_counts[term]
+        return math.log1p(len(self.relations) / count) if count else 0.0
 
     def question_terms(self, question: str) -> dict[str, float]:
         """Terms of a question with their share of its weight; the shares sum to 1 where there are any."""
-        terms = sorted(set(self._tokenizer(question)))
+        terms = sorted({term for term in self._tokenizer(question) if len(term) > 1})
         weights = {term: self.weight(term) for term in terms}
         total = sum(weights.values())
         return {term: weight / total for term, weight in weights.items()} if total else {}

@@ -1,9 +1,11 @@
 """Relations stated by one observation, line by line: literals, elements, tables, speech, named values, prose."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
+from mesa_pipeline.structures.actions import common_action
 from mesa_pipeline.structures.observation_units import shorten
 from mesa_pipeline.structures.sentence_relations import fragment_triple, sentence_triples
 from mesa_pipeline.structures.structured_text import (
@@ -16,12 +18,14 @@ from mesa_pipeline.structures.structured_text import (
     starts_literal,
 )
 from mesa_pipeline.structures.triples import Triple
+from mesa_pipeline.types import Step
 
 ENTITY_CHARS = 160
 KEY_CHARS = 60
 PROSE_WORDS = 8
 LISTING_COMMAS = 8
 MAX_LINE = 2000
+MAX_ERRORS = 6
 MAX_PAIRS_LINE = 200
 LONG_VALUE = 40
 ERROR = re.compile(
@@ -40,6 +44,12 @@ PAIR = re.compile(r"\b([A-Za-z][\w$]{0,20})[=:]([^\s,;()]{1,60})")
 ROOT_ROLES = {"RootWebArea", "document", "WebArea"}
 BULLET = re.compile(r"^[-*\u2022]+ ")
 ALNUM = re.compile(r"[^\W_]")
+
+
+def is_dialogue(steps: Sequence[Step]) -> bool:
+    """Whether steps are turns of a conversation: all carry the same action, and most observations are somebody's words."""
+    spoken = [step for step in steps if (match := SPEECH.match(step.observation)) and " " in match["words"].strip()]
+    return bool(common_action(steps)) and 2 * len(spoken) > len(steps)
 
 
 @dataclass
@@ -79,6 +89,8 @@ class _Reading:
     table: TableScanner = field(default_factory=TableScanner)
 
     def relations(self, text: str) -> Iterator[Triple]:
+        if self.label and not self.dialogue:
+            yield from self._errors(text)
         offset = 0
         while offset < len(text):
             end = text.find("\n", offset)
@@ -95,6 +107,13 @@ class _Reading:
                 if line not in self.known_lines:
                     yield from self._line(line)
 
+    def _errors(self, text: str) -> Iterator[Triple]:
+        """The first lines that report an error; told before all else, since an error often ends a long log."""
+        lines = (line.strip() for line in text.splitlines())
+        errors = (line for line in lines if line not in self.known_lines and ERROR.search(line))
+        for line in islice(errors, MAX_ERRORS):
+            yield Triple(self.label, "fails with", shorten(line, ENTITY_CHARS))
+
     def _fields(self, fields: list[Field]) -> Iterator[Triple]:
         for found in fields:
             yield from self._named_value(found)
@@ -108,8 +127,6 @@ class _Reading:
         if cells:
             yield from self._fields(cells)
             return
-        if ERROR.search(line) and self.label and not self.dialogue:
-            yield Triple(self.label, "fails with", shorten(line, ENTITY_CHARS))
         speech = SPEECH.match(line) if self.dialogue else None
         if speech:
             yield from _speech(speech)

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, takewhile
 from typing import Any
 
-from mesa_pipeline.structures.actions import Action, common_action, compact_action, parse_action
-from mesa_pipeline.structures.observation_relations import ENTITY_CHARS, ObservationReader
+from mesa_pipeline.structures.actions import Action, compact_action, parse_action
+from mesa_pipeline.structures.observation_relations import ENTITY_CHARS, ObservationReader, is_dialogue
 from mesa_pipeline.structures.observation_units import shorten
 from mesa_pipeline.structures.triples import Triple
 from mesa_pipeline.types import Step
@@ -25,7 +25,7 @@ PREPOSITIONS = {"to", "from", "in", "on", "into", "onto", "with", "at", "off", "
 PARTICLES = {"up", "down", "out", "away", "back"}
 NAME = re.compile(
     r"https?://[^\s\"'<>)\]]{3,300}|\"([^\"\\\n]{3,80})\"|'([^'\\\n]{3,80})'|\[(\d{1,9})\]"
-    r"|((?:[\w.~-]*/)+[\w.-]+|[A-Za-z]\w*[._]\w[\w.]*|[A-Z]{3,}\w*|[a-z]+[A-Z]\w*|[A-Z][a-z]+[A-Z]\w*)"
+    r"|((?:[\w.~-]*/)+[\w.-]+|[A-Za-z]\w*[._]\w[\w.]*|[a-z]+[A-Z]\w*|[A-Z][a-z]+[A-Z]\w*)"
 )
 STRONG = re.compile(r"changes (?:from|to)|fails with|results in")
 
@@ -46,7 +46,7 @@ class RuleExtractor:
 
     def extract(self, passage: Sequence[Step]) -> list[Triple]:
         """See ``triples.TripleExtractor``."""
-        dialogue = bool(common_action(passage))
+        dialogue = is_dialogue(passage)
         reader = ObservationReader(dialogue)
         found: list[Triple] = []
         for step in passage:

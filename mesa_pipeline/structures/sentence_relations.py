@@ -77,7 +77,7 @@ def fragment_triple(text: str) -> Triple | None:
     if not 2 <= len(words) <= MAX_FRAGMENT or text.endswith((":", "?")):
         return None
     chunks = _chunks(words)
-    if chunks[0].kind != "NP" or any(chunk.kind == "VP" for chunk in chunks):
+    if chunks[0].kind != "NP" or any(chunk.kind in ("VP", ",") for chunk in chunks):
         return None
     number = next((position for position, word in enumerate(words) if position and word[0].isdigit()), len(words))
     cut = min(len(chunks[0].words), number)
@@ -170,6 +170,8 @@ def _arguments(chunks: Sequence[_Chunk], verb: int, subject: str, speaker: str) 
         if chunk.text.lower() in CLAUSE_WORDS or found == MAX_ARGUMENTS or len(relation) > MAX_RELATION:
             return
         following = [later.kind for later in chunks[position + 1 : position + 3]]
+        if chunk.kind == "," and following[:1] == ["C"]:
+            continue
         if chunk.kind in (",", "C") and found and following[:1] == ["NP"] and "VP" not in following:
             relation = told  # one more of the same: "a cloth 2, a towel 1 and a soapbar 3"
         elif chunk.kind in ("PP", "ADVP") or (chunk.kind in ("VP", "ADJP") and not found and following[:1] in CONTINUED):
