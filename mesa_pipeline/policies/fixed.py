@@ -39,6 +39,9 @@ class FixedPolicy(Policy):
     def select(self, state: State, question: PolicyInput) -> int:
         return self.mask
 
+    def explain(self, state: State, question: PolicyInput) -> str:
+        return f"always {subsets.label(self.mask)}, whatever the question"
+
 
 @dataclass(frozen=True)
 class BestFixedPolicy(Policy):
