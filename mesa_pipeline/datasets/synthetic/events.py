@@ -90,4 +90,3 @@ class Turn:
     action: str
     observation: str
     events: tuple[Event, ...] = ()
-    ok: bool = True

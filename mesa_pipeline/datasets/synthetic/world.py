@@ -46,13 +46,13 @@ class World(ABC):
     def chatter(self) -> str:
         """A line of the noise such logs are full of; it says nothing about anything that is asked."""
 
-    def turn(self, action: str, observation: str, *events: Event, ok: bool = True) -> Turn:
+    def turn(self, action: str, observation: str, *events: Event) -> Turn:
         """A turn, with chatter and the remarks that were waiting added to its observation."""
         chatter = (self.chatter() for _ in range(self.rng.randint(0, self._verbosity)))
         lines = [observation, *chatter, *(remark.text for remark in self._remarks)]
         reported = (*events, *(event for remark in self._remarks for event in remark.events))
         self._remarks.clear()
-        return Turn(action, "\n".join(line for line in lines if line), reported, ok)
+        return Turn(action, "\n".join(line for line in lines if line), reported)
 
     def interject(self, text: str, *events: Event) -> None:
         """Let a line go by with the next turn."""

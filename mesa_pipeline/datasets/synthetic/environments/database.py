@@ -166,19 +166,14 @@ class SqlConsole(World):
         where = self.pick(COLUMNS)
         text = f"ERROR:  {reason}\nLINE 1: ... GROUP BY {where}\nquery {query} cancelled"
         return self.turn(
-            f"SELECT {where}, sum(amount) FROM {table.name} GROUP BY {where}",
-            text,
-            Failure(table.name, reason, query),
-            ok=False,
+            f"SELECT {where}, sum(amount) FROM {table.name} GROUP BY {where}", text, Failure(table.name, reason, query)
         )
 
     def _locked(self, table: Table, cause: str) -> Iterator[Turn]:
         yield self._lag()
         for _ in range(self.rng.randint(1, 3)):
             yield self._count(self.pick([other for other in self._tables if other is not table]))
-        yield self.turn(
-            f"LOCK TABLE {table.name} NOWAIT", "ERROR:  could not obtain lock, SQLSTATE 55P03", Refusal(table.name), ok=False
-        )
+        yield self.turn(f"LOCK TABLE {table.name} NOWAIT", "ERROR:  could not obtain lock, SQLSTATE 55P03", Refusal(table.name))
         yield self._lag()
         yield self.turn(f"{LOCKS[cause]}('{table.name}')", "CALL", Remedy(table.name))
 

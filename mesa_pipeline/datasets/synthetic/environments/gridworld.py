@@ -126,12 +126,7 @@ class Gridworld(World):
                 )
             )
             rune = self.identifier()
-            yield self.turn(
-                f"force the {room.door}",
-                f"{text}. A glyph flares up: {rune}.",
-                Failure(room.door, reason, rune),
-                ok=False,
-            )
+            yield self.turn(f"force the {room.door}", f"{text}. A glyph flares up: {rune}.", Failure(room.door, reason, rune))
             yield self._rest()
 
     def _fetch(self, key: str) -> Iterator[Turn]:
@@ -148,10 +143,7 @@ class Gridworld(World):
     def _unlock(self, room: Room, cause: str) -> Iterator[Turn]:
         if cause:
             yield self.turn(
-                f"unlock the {room.door} with the {room.key}",
-                f"The {room.key} goes in but will not turn.",
-                Refusal(room.door),
-                ok=False,
+                f"unlock the {room.door} with the {room.key}", f"The {room.key} goes in but will not turn.", Refusal(room.door)
             )
             yield self._rest()
             tool = self.pick(("a hot poker", "a goose feather", "lamp oil", "a bent wire"))
@@ -200,10 +192,7 @@ class Gridworld(World):
             return self._rest()
         rune = self.identifier()
         return self.turn(
-            f"go {self.pick(walls)}",
-            f"There is a solid wall. A glyph flares up: {rune}.",
-            Failure(HERO, "solid wall", rune),
-            ok=False,
+            f"go {self.pick(walls)}", f"There is a solid wall. A glyph flares up: {rune}.", Failure(HERO, "solid wall", rune)
         )
 
     def _rest(self) -> Turn:

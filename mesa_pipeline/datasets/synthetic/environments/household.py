@@ -132,7 +132,7 @@ class Household(World):
         for _ in range(self.rng.choice((0, 0, 1, 1, 2))):
             reason, fault = self.pick(SLIPS), self.identifier()
             text = f"Nothing happens: {reason}. Logged as {fault}."
-            yield self.turn(f"take the {thing.name} from {thing.place}", text, Failure(thing.name, reason, fault), ok=False)
+            yield self.turn(f"take the {thing.name} from {thing.place}", text, Failure(thing.name, reason, fault))
             yield self._check_battery()
         text = f"You pick up the {thing.name} from {thing.place}. It is in your gripper."
         yield self.turn(f"take the {thing.name} from {thing.place}", text, Change(thing.name, "location", "in your gripper"))
@@ -149,7 +149,7 @@ class Household(World):
         if cause:
             yield self._check_battery()
             text = f"The {device} does not respond."
-            yield self.turn(f"{treatment} the {thing.name} with the {device}", text, Refusal(device), ok=False)
+            yield self.turn(f"{treatment} the {thing.name} with the {device}", text, Refusal(device))
             yield self._check_battery()
             yield self.turn(f"{OUTAGES[cause]} of the {device}", "Done.", Remedy(device))
         text = f"You {treatment} the {thing.name} using the {device}. It is {state} now."

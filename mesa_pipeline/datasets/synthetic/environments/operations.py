@@ -176,7 +176,7 @@ class Fleet(World):
     def _frozen(self, service: Service, cause: str) -> Iterator[Turn]:
         for _ in range(self.rng.randint(2, 4)):
             yield self._health(self.pick([other for other in self._services if other is not service]))
-        yield self.turn(f"rollout {service.name} --canary", "denied by policy engine, rule 12", Refusal(service.name), ok=False)
+        yield self.turn(f"rollout {service.name} --canary", "denied by policy engine, rule 12", Refusal(service.name))
         yield self._health(self.pick(self._services))
         yield self.turn(f"{FREEZES[cause]} for {service.name}", "acknowledged", Remedy(service.name))
 
@@ -184,9 +184,7 @@ class Fleet(World):
         for _ in range(self.rng.choice((0, 0, 1, 1, 2))):
             reason, incident = self.pick(REASONS), self.identifier()
             text = f"rollout of {service.release} aborted: {reason}\nopened {incident}\nrolled back automatically"
-            yield self.turn(
-                f"rollout {service.name} {service.release}", text, Failure(service.name, reason, incident), ok=False
-            )
+            yield self.turn(f"rollout {service.name} {service.release}", text, Failure(service.name, reason, incident))
             yield self._health(service)
         text = f"{service.replicas}/{service.replicas} updated\n{service.name} now serves {service.release}"
         yield self.turn(f"rollout {service.name} {service.release}", text, Change(service.name, "release", service.release))

@@ -180,7 +180,7 @@ class Shop(World):
         for _ in range(self.rng.randint(2, 4)):
             yield self._queue()
         page = self._page("Checkout", "alert 'We could not go on. Code 31.'")
-        yield self.turn(f"click [quick checkout {product.name}]", page, Refusal(product.name), ok=False)
+        yield self.turn(f"click [quick checkout {product.name}]", page, Refusal(product.name))
         yield self._queue()
         yield self.turn(
             f"click [{HOLDS[cause]}] for {product.name}", self._page("Account", "alert 'saved'"), Remedy(product.name)
@@ -191,7 +191,7 @@ class Shop(World):
         for _ in range(self.rng.choice((0, 0, 1, 1, 2))):
             reason, transaction = self.pick(CARDS), self.identifier()
             page = self._page("Checkout", f"alert '{reason}'", f"StaticText 'reference {transaction}'")
-            yield self.turn(f"click [{verb}] for {product.name}", page, Failure(product.name, reason, transaction), ok=False)
+            yield self.turn(f"click [{verb}] for {product.name}", page, Failure(product.name, reason, transaction))
             yield self._queue()
         product.stock = product.stock + 1 if self._returns else max(product.stock - 1, 0)
         page = self._page(

@@ -146,7 +146,7 @@ class Repository(World):
         place = f'File "{module.dependency}", line {self.rng.randint(4, 380)}'
         text = f"Traceback (most recent call last):\n  {place}\nImportError [{trace}]"
         event = Failure(module.dependency, "ImportError", trace)
-        return self.turn(f"python -m compileall {module.dependency}", text, event, ok=False)
+        return self.turn(f"python -m compileall {module.dependency}", text, event)
 
     def _repair(self, module: Module) -> Iterator[Turn]:
         """Edit and test until the tests pass, with the loops of someone who hopes for another result."""
@@ -176,7 +176,7 @@ class Repository(World):
         ]
         text = "\n".join([f"collected {module.tests} items", *frames, f"E   {error} [{trace}]", f"== {result} =="])
         events = (Change(module.path, "tests", result), Reading(result), Failure(module.path, error, trace))
-        return self.turn(action, text, *events, ok=False)
+        return self.turn(action, text, *events)
 
     def _edit(self, module: Module) -> Turn:
         old, module.value = module.value, self.pick([value for value in range(2, 90) if value != module.value])
@@ -192,7 +192,7 @@ class Repository(World):
     def _push(self, module: Module, goal: str, cause: str) -> Iterator[Turn]:
         if cause:
             yield from self._idle()
-            yield self.turn(f"git push origin {module.path}", "remote: hook declined (exit 7)", Refusal(module.path), ok=False)
+            yield self.turn(f"git push origin {module.path}", "remote: hook declined (exit 7)", Refusal(module.path))
             yield from self._idle()
             yield self.turn(f"{HOOKS[cause]} for {module.path}", "ok", Remedy(module.path))
         text = f"To origin\n   {self.rng.getrandbits(28):07x}..{self.rng.getrandbits(28):07x}  main -> main\nclosed: {goal}"
