@@ -1,7 +1,8 @@
 """BM25 over the texts of one episode: postings held in arrays, exact scores, plain data.
 
 ``rank-bm25`` and ``bm25s`` are the references (see the tests). Neither fits: the former keeps one dictionary a document and
-scans all of them for every query term, the latter computes in float32 and cannot floor an inverse document frequency.
+scans all of them for every query term, the latter knows no floored inverse document frequency and fixes k1 and b when it
+indexes, where here they belong to reading.
 """
 
 import math
