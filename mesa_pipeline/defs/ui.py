@@ -22,6 +22,7 @@ from mesa_pipeline.errors import ArtifactError, WorkFailed
 
 HOST = "127.0.0.1"
 DEFAULT_PORT = 3000
+MLFLOW_PORT = 5000
 INSTANCE = "dagster"
 DEFINITIONS = ("-m", "mesa_pipeline.definitions")
 CONFIGURATION = "dagster.yaml"
@@ -53,7 +54,14 @@ class UiOptions:
 
 @dataclass(frozen=True)
 class Service:
-    """One process: its command, and the address that answers once it is ready, if it has one."""
+    """One process.
+
+    Attributes:
+        name: What it shows, or what it is.
+        command: How to start it.
+        url: Its address, if it has one.
+        probe: Path that answers once it is ready.
+    """
 
     name: str
     command: Sequence[str]
@@ -119,7 +127,7 @@ def mlflow_services(options: UiOptions) -> tuple[Service, ...]:
     if options.settings.tracking.uri:
         return ()
     layout = Layout(options.workspace.absolute(), INSTANCE)
-    url = f"http://{HOST}:{_free_port(5000)}"
+    url = f"http://{HOST}:{_free_port(MLFLOW_PORT)}"
     store = (
         "--backend-store-uri",
         f"sqlite:///{layout.tracking_database}",
