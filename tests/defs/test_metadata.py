@@ -1,0 +1,38 @@
+"""What is shown on an asset's page."""
+
+import base64
+
+import dagster as dg
+
+from mesa_pipeline.defs import metadata
+from mesa_pipeline.reports.document import Figure
+from mesa_pipeline.types import Summary
+
+
+def test_a_summary_is_shown_with_every_fact():
+    shown = metadata.of_summary(Summary("ingest", 3, 1, 1.234, facts={"steps": 60, "page": "report.html", "share": 0.5}))
+    assert {name: value.value for name, value in shown.items()} == {
+        "made": 3,
+        "kept": 1,
+        "seconds": 1.23,
+        "steps": 60,
+        "page": "report.html",
+        "share": 0.5,
+    }
+
+
+def test_foreign_text_cannot_break_a_table():
+    shown = metadata.rows_table([{"domain": "a|b\n<script>`", "n": 1234}])
+    assert shown.value == "| domain | n |\n| --- | --- |\n| a\\|b &lt;script&gt;\\` | 1,234 |"
+
+
+def test_an_empty_table_says_so():
+    assert metadata.rows_table([]) == dg.MetadataValue.md("(none)")
+
+
+def test_a_plot_is_an_image_within_the_page():
+    figure = Figure("cost", "Cost", "<svg/>", "What it shows.", "")
+    (shown,) = metadata.plot(figure).values()
+    image = base64.b64encode(b"<svg/>").decode()
+    assert shown.value == f"![Cost](data:image/svg+xml;base64,{image})\n\nWhat it shows."
+    assert metadata.plot(None) == {}
