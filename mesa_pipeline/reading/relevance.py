@@ -1,0 +1,207 @@
+"""Which units of the evidence bear on a question: word overlap weighted by rarity, and the steps named.
+
+Word statistics come from the evidence at hand and from nothing else. What depends on a section's text alone is computed once and
+remembered by the text; a subset of structures then only adds its sections up.
+"""
+
+import math
+from collections import Counter, OrderedDict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from mesa_pipeline.reading.passages import Passage, Unit, read_passages, split_section
+from mesa_pipeline.reading.questions import QuestionView, stem
+
+REMEMBERED_CHARS = 3_000_000
+REMEMBERED_SECTIONS = 24
+NEIGHBOUR_REFERENCE = 0.3
+PARTIAL_REFERENCE = 0.5
+REFERENCE_SHARE = 0.5
+PASSAGE_SHARE = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedPassage:
+    """A passage with the positions of its units by word stem."""
+
+    passage: Passage
+    tokens: frozenset[str]
+    postings: dict[str, tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class SectionIndex:
+    """A section's passages and its word statistics; counts are numbers of passages."""
+
+    passages: tuple[IndexedPassage, ...]
+    stems: Counter[str]
+    tokens: Counter[str]
+    heads: Counter[tuple[str, ...]]
+    by_step: dict[int, frozenset[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A unit with what makes it relevant; every figure is in [0, 1].
+
+    Attributes:
+        matched: Share of the question's weight that its words match.
+        passage_matched: The same for its passage.
+        nearby_matched: The best ``passage_matched`` of the steps right before and after.
+        reference: 1 for a step the question names, less for a text about several steps or a neighbouring step.
+        shared: Whether another section has it too.
+    """
+
+    unit: Unit
+    matched: float
+    passage_matched: float
+    nearby_matched: float
+    reference: float
+    shared: bool
+
+    @property
+    def priority(self) -> float:
+        return self.matched + REFERENCE_SHARE * self.reference + PASSAGE_SHARE * self.passage_matched
+
+
+@dataclass(frozen=True)
+class Material:
+    """The evidence of one subset, as statistics."""
+
+    sections: tuple[SectionIndex, ...]
+    size: int
+
+    def rarity(self, token: str) -> float:
+        """Inverse passage frequency of a word, in [0, 1]."""
+        return self._rarity(sum(section.tokens[token] for section in self.sections if token in section.tokens))
+
+    def stem_rarity(self, piece: str) -> float:
+        """The same for a stem; 0 where no passage has it."""
+        count = sum(section.stems[piece] for section in self.sections if piece in section.stems)
+        return self._rarity(count) if count else 0.0
+
+    def repetition(self, head: tuple[str, ...]) -> float:
+        """Share of passages with a line that begins like this."""
+        return sum(section.heads.get(head, 0) for section in self.sections) / self.size
+
+    def step_tokens(self, step: int) -> frozenset[str] | None:
+        """Words told of one step; ``None`` where no passage is about it alone."""
+        found = [section.by_step[step] for section in self.sections if step in section.by_step]
+        return frozenset().union(*found) if found else None
+
+    def _rarity(self, count: int) -> float:
+        return max(math.log((self.size + 1) / (count + 0.5)) / math.log(2 * self.size + 2), 0.0)
+
+
+@dataclass
+class SectionMemory:
+    """Remembers analysed text, least recently used out first, within a bound on characters."""
+
+    _pieces: "OrderedDict[str, tuple[IndexedPassage, ...]]" = field(default_factory=OrderedDict)
+    _sections: "OrderedDict[str, SectionIndex]" = field(default_factory=OrderedDict)
+    _chars: int = 0
+
+    def index(self, text: str) -> SectionIndex:
+        """The section's index, made on first sight of its text."""
+        if text in self._sections:
+            self._sections.move_to_end(text)
+            return self._sections[text]
+        passages = tuple(indexed for piece in split_section(text) for indexed in self._piece(piece))
+        self._sections[text] = index_section(passages)
+        while len(self._sections) > REMEMBERED_SECTIONS:
+            self._sections.popitem(last=False)
+        return self._sections[text]
+
+    def _piece(self, piece: str) -> tuple[IndexedPassage, ...]:
+        if piece in self._pieces:
+            self._pieces.move_to_end(piece)
+            return self._pieces[piece]
+        indexed = tuple(index_passage(passage) for passage in read_passages(piece))
+        self._pieces[piece] = indexed
+        self._chars += len(piece)
+        while self._chars > REMEMBERED_CHARS and len(self._pieces) > 1:
+            dropped, _ = self._pieces.popitem(last=False)
+            self._chars -= len(dropped)
+        return indexed
+
+
+def index_passage(passage: Passage) -> IndexedPassage:
+    """Positions of a passage's units by stem."""
+    postings: dict[str, list[int]] = {}
+    for position, unit in enumerate(passage.units):
+        for piece in {stem(token): None for token in unit.tokens}:
+            postings.setdefault(piece, []).append(position)
+    tokens = frozenset(token for unit in passage.units for token in unit.tokens)
+    return IndexedPassage(passage, tokens, {piece: tuple(positions) for piece, positions in postings.items()})
+
+
+def index_section(passages: tuple[IndexedPassage, ...]) -> SectionIndex:
+    """Word statistics of a section."""
+    stems: Counter[str] = Counter()
+    tokens: Counter[str] = Counter()
+    heads: Counter[tuple[str, ...]] = Counter()
+    by_step: dict[int, frozenset[str]] = {}
+    for indexed in passages:
+        stems.update(indexed.postings.keys())
+        tokens.update(indexed.tokens)
+        heads.update({unit.head for unit in indexed.passage.units})
+        step = indexed.passage.source.step
+        if step is not None:
+            by_step[step] = by_step.get(step, frozenset()) | indexed.tokens
+    return SectionIndex(passages, stems, tokens, heads, by_step)
+
+
+def gather(sections: Sequence[SectionIndex]) -> Material:
+    """Statistics over all sections of a subset."""
+    return Material(tuple(sections), max(sum(len(section.passages) for section in sections), 1))
+
+
+def find_candidates(question: QuestionView, material: Material, limit: int) -> list[Candidate]:
+    """The units with the highest priority, at most ``limit``, best first; equal ones in the order of the evidence."""
+    weights = {piece: rarity for piece in question.stems if (rarity := material.stem_rarity(piece)) > 0.0}
+    total = sum(weights.values()) or 1.0
+    found: dict[tuple[str, tuple[int, ...]], Candidate] = {}
+    passages = [indexed for section in material.sections for indexed in section.passages]
+    matched = [sum(weights[piece] for piece in weights if piece in indexed.postings) / total for indexed in passages]
+    by_step = _best_by_step(passages, matched)
+    for indexed, share in zip(passages, matched, strict=True):
+        source = indexed.passage.source
+        reference = _reference(question, source.steps)
+        if not share and not reference:
+            continue
+        step = source.step
+        nearby = 0.0 if step is None else max(by_step.get(step - 1, 0.0), by_step.get(step + 1, 0.0))
+        for position, weight in _matched_units(indexed, weights, bool(reference)).items():
+            unit = indexed.passage.units[position]
+            key = (unit.text, source.steps)
+            known = found.get(key)
+            found[key] = Candidate(unit, weight / total, share, nearby, reference, known is not None)
+    return sorted(found.values(), key=lambda candidate: -candidate.priority)[:limit]
+
+
+def _best_by_step(passages: Iterable[IndexedPassage], matched: Iterable[float]) -> dict[int, float]:
+    best: dict[int, float] = {}
+    for indexed, share in zip(passages, matched, strict=True):
+        step = indexed.passage.source.step
+        if step is not None and share > best.get(step, 0.0):
+            best[step] = share
+    return best
+
+
+def _matched_units(indexed: IndexedPassage, weights: dict[str, float], with_rest: bool) -> dict[int, float]:
+    found = dict.fromkeys(range(len(indexed.passage.units)), 0.0) if with_rest else {}
+    for piece, weight in weights.items():
+        for position in indexed.postings.get(piece, ()):
+            found[position] = found.get(position, 0.0) + weight
+    return found
+
+
+def _reference(question: QuestionView, steps: tuple[int, ...]) -> float:
+    if not question.steps or not steps:
+        return 0.0
+    if len(steps) > 1:
+        return PARTIAL_REFERENCE if any(step in question.steps for step in steps) else 0.0
+    step = steps[0]
+    if step in question.steps:
+        return 1.0
+    return NEIGHBOUR_REFERENCE if step - 1 in question.steps or step + 1 in question.steps else 0.0
