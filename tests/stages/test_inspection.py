@@ -1,0 +1,122 @@
+"""Each inspection finds nothing in sound artifacts, and what it looks for once it was put there."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from mesa_pipeline.artifacts import read_header, read_records, write_records
+from mesa_pipeline.stages import inspection
+from mesa_pipeline.stages.context import StageContext
+from mesa_pipeline.stages.storage import read_manifest, read_questions
+from mesa_pipeline.types import Question
+from tests.stages.conftest import copy_of
+
+TELLING = "the one true reference answer"
+
+
+@pytest.fixture
+def context(finished: StageContext, tmp_path: Path) -> StageContext:
+    """A finished workspace, free to be damaged."""
+    return copy_of(finished, tmp_path)
+
+
+def edit(path: Path, change) -> None:
+    """Rewrite an artifact's records, its header left as it was."""
+    records = list(read_records(path, ""))
+    write_records(path, read_header(path), change(records))
+
+
+def first_entry(context: StageContext):
+    return read_manifest(context.layout).episodes[0]
+
+
+def first_question(context: StageContext) -> Question:
+    return read_questions(context.layout, first_entry(context).key)[0]
+
+
+def give_answer(context: StageContext, answer: str) -> None:
+    """Make ``answer`` the reference answer of the first question."""
+
+    def change(records):
+        records[0]["questions"][0]["answer"] = answer
+        return records
+
+    edit(context.layout.episode(first_entry(context).key), change)
+
+
+def test_sound_artifacts_pass_every_inspection(finished: StageContext):
+    assert inspection.partial_episodes(finished) == []
+    assert inspection.incomplete_questions(finished) == []
+    assert inspection.answers_in_evidence(finished) == []
+    assert inspection.answers_in_policy(finished, 0) == []
+    assert inspection.frozen_comparison(finished, 0).evaluation.n > 0
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda records: records[:-1], "steps"),
+        (lambda records: [{"questions": records[0]["questions"][1:]}, *records[1:]], "questions"),
+        (lambda records: [records[0], *reversed(records[1:])], "do not increase"),
+    ],
+)
+def test_an_episode_cut_short_or_shuffled_is_found(context: StageContext, change, says: str):
+    edit(context.layout.episode(first_entry(context).key), change)
+    (problem,) = inspection.partial_episodes(context)
+    assert says in problem
+    assert first_entry(context).id in problem
+
+
+def test_an_episode_that_is_gone_is_found(context: StageContext):
+    context.layout.episode(first_entry(context).key).unlink()
+    (problem,) = inspection.partial_episodes(context)
+    assert "mesa ingest" in problem
+
+
+@pytest.mark.parametrize("change", [lambda records: records[1:], lambda records: [records[0], *records]])
+def test_an_outcome_missing_or_double_is_found(context: StageContext, change):
+    edit(context.layout.outcomes(first_entry(context).key), change)
+    (problem,) = inspection.incomplete_questions(context)
+    assert problem == f"question {first_question(context).id!r}: 30 of 31 subsets"
+
+
+def test_an_answer_only_the_evidence_knows_is_found(context: StageContext):
+    give_answer(context, TELLING)
+    assert inspection.answers_in_evidence(context) == []
+
+    def leak(records):
+        records[0]["items"].append({"text": f"It is\n{TELLING.upper()}.", "steps": [], "score": None, "is_record": False})
+        return records
+
+    edit(context.layout.evidence("summary", first_entry(context).key), leak)
+    assert inspection.answers_in_evidence(context) == [
+        f"question {first_question(context).id!r}: its answer stands in the summary evidence alone"
+    ]
+
+
+def test_an_answer_that_the_trajectory_says_is_no_leak(context: StageContext):
+    give_answer(context, TELLING)
+
+    def say(records):
+        records[1]["o"] += TELLING
+        return records
+
+    edit(context.layout.episode(first_entry(context).key), say)
+    edit(
+        context.layout.evidence("raw", first_entry(context).key),
+        lambda records: [
+            {**records[0], "items": [{"text": TELLING, "steps": [], "score": None, "is_record": False}]},
+            *records[1:],
+        ],
+    )
+    assert inspection.answers_in_evidence(context) == []
+
+
+def test_a_policy_that_holds_an_answer_is_found(context: StageContext):
+    give_answer(context, TELLING)
+    state = context.layout.policy(0) / "frozen" / "state.json"
+    state.write_text(json.dumps({"learnt": TELLING, "was": json.loads(state.read_text())}))
+    assert inspection.answers_in_policy(context, 0) == [
+        f"the frozen policy holds the answer of question {first_question(context).id!r}"
+    ]
