@@ -54,6 +54,7 @@ class _Entry:
     action: str
     news: list[Unit] = field(default_factory=list)
     unchanged: bool = False
+    is_mute: bool = False
 
     @property
     def is_single(self) -> bool:
@@ -61,8 +62,8 @@ class _Entry:
 
     @property
     def told(self) -> str:
-        """What is said of the step when nothing of its observation is."""
-        return (self.action or NOTHING) + (NO_CHANGE if self.unchanged else "")
+        """What is said of the step when nothing of its observation is; nothing of a turn without an action of its own."""
+        return "" if self.is_mute else (self.action or NOTHING) + (NO_CHANGE if self.unchanged else "")
 
 
 class ExtractiveSummarizer:
@@ -90,7 +91,9 @@ class ExtractiveSummarizer:
         common = common_action(steps)
         entries = _entries(steps, preceding, 0 if common else self._action_limit(len(steps)))
         head = f"Every step: {shorten(common, ACTION_CHARS)}\n" if common else ""
-        told = sum(len(entry.told) + 2 + (0 if entry.is_single else LINE_OVERHEAD) for entry in entries)
+        for entry in entries:
+            entry.is_mute = bool(common) and not entry.unchanged
+        told = sum(len(entry.told) + 2 + (0 if entry.is_single else LINE_OVERHEAD) for entry in entries if entry.told)
         budget = self._max_chars - len(head) - LINE_OVERHEAD - told
         chosen = self._choose(_candidates(entries, _terms(task)), entries, budget)
         return head + "\n".join(_lines(entries, chosen))
@@ -218,12 +221,13 @@ def _lines(entries: Sequence[_Entry], chosen: Mapping[int, list[Unit]]) -> Itera
     waiting: list[_Entry] = []
     for position, entry in enumerate(entries):
         news = chosen.get(position)
-        if news is None and entry.is_single:
+        if news is None and entry.is_single and entry.told:
             waiting.append(entry)
             continue
         yield from _joined(waiting)
         waiting = []
-        yield _line(entry, news or [])
+        if news or entry.told:
+            yield _line(entry, news or [])
     yield from _joined(waiting)
 
 

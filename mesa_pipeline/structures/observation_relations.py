@@ -26,6 +26,7 @@ PROSE_WORDS = 8
 LISTING_COMMAS = 8
 MAX_LINE = 2000
 MAX_ERRORS = 6
+MAX_MESSAGE = 100
 MAX_PAIRS_LINE = 200
 LONG_VALUE = 40
 ERROR = re.compile(
@@ -147,13 +148,21 @@ class _Reading:
         elif PATH.fullmatch(line):
             yield Triple(self.label or "output", "lists", shorten(line, ENTITY_CHARS))
         else:
-            found = False
-            for triple in sentence_triples(line):
-                found = True
-                yield triple
-            fragment = None if found else fragment_triple(line)
-            if fragment:
-                yield fragment
+            yield from self._prose(line)
+
+    def _prose(self, line: str) -> Iterator[Triple]:
+        """What a line's sentences state; a short message that names no subject is what the action is answered with."""
+        found = False
+        for triple in sentence_triples(line):
+            found = True
+            yield triple
+        if found:
+            return
+        fragment = fragment_triple(line)
+        if fragment:
+            yield fragment
+        elif self.label and len(line) <= MAX_MESSAGE and line[-1] in ".!" and " " in line:
+            yield Triple(self.label, "is answered", line)
 
     def _element(self, node: Element) -> Iterator[Triple]:
         if node.role in ROOT_ROLES:

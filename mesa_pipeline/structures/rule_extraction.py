@@ -27,7 +27,7 @@ NAME = re.compile(
     r"https?://[^\s\"'<>)\]]{3,300}|\"([^\"\\\n]{3,80})\"|'([^'\\\n]{3,80})'|\[(\d{1,9})\]"
     r"|((?:[\w.~-]*/)+[\w.-]+|[A-Za-z]\w*[._]\w[\w.]*|[a-z]+[A-Z]\w*|[A-Z][a-z]+[A-Z]\w*)"
 )
-STRONG = re.compile(r"changes (?:from|to)|fails with|results in")
+STRONG = re.compile(r"changes (?:from|to)|fails with|results in|is answered")
 
 
 class RuleExtractor:

@@ -204,10 +204,12 @@ def _entity(words: Sequence[str], speaker: str) -> str:
         kept = kept[1:]
     if not kept or len(kept) > MAX_PHRASE:
         return ""
-    first = kept[0].lower()
+    first, last = kept[0].lower(), kept[-1].lower()
+    if last in SPEAKER_WORDS or (last == "you" and speaker == AGENT):
+        return speaker  # also "last week I", which the tagger takes for one phrase
+    if last in SUBJECT_PRONOUNS:
+        return ""
     if len(kept) == 1:
-        if first in SPEAKER_WORDS or (first == "you" and speaker == AGENT):
-            return speaker
         return "" if first in VAGUE or not kept[0][0].isalnum() else kept[0]
     if first in SPEAKER_OWN:
         kept[0] = f"{speaker}'s"

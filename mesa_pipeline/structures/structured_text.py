@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 MAX_KEY = 60
 MAX_CELLS = 20
+MAX_NAME = 40
+MAX_NAME_WORDS = 3
 MAX_LITERAL_FIELDS = 400
 QUOTES = "\"'"
 LITERAL_TOKEN = re.compile(
@@ -222,5 +224,7 @@ def _cells(line: str, separator: str) -> tuple[str, ...]:
 
 
 def _names_columns(cells: Sequence[str]) -> bool:
-    """Column names are short, all different, and not numbers."""
-    return len(set(cells)) == len(cells) and all(0 < len(cell) <= 40 and not cell[0].isdigit() for cell in cells)
+    """Column names are short, all different, and not numbers: what tells a header from a sentence with commas."""
+    return len(set(cells)) == len(cells) and all(
+        0 < len(cell) <= MAX_NAME and len(cell.split()) <= MAX_NAME_WORDS and not cell[0].isdigit() for cell in cells
+    )

@@ -91,7 +91,7 @@ def test_what_the_task_names_is_preferred() -> None:
     assert "FunkMonk" in line
 
 
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.tuples(st.text(max_size=30), st.text(max_size=300)), min_size=1, max_size=25),
     st.sampled_from([200, 600, 2400]),
@@ -160,6 +160,7 @@ def test_compact_actions_fit() -> None:
     assert len(compact_action("long " * 100, 50)) <= 50
 
 
+@settings(deadline=None)
 @given(st.text(max_size=500), st.integers(8, 60))
 def test_shortened_text_fits_on_one_line(text: str, limit: int) -> None:
     short = shorten(text, limit)

@@ -31,6 +31,19 @@ def test_a_tool_call_relates_tool_arguments_and_names() -> None:
     assert "0: bash: python src/app_main.py | fails with | Error: no such file src/app_main.py" in triples
 
 
+def test_a_message_without_a_subject_answers_the_action() -> None:
+    assert "0: south | is answered | It's solid stone." in found(("south", "It's solid stone."))
+
+
+def test_sentences_with_equally_many_commas_are_no_table() -> None:
+    lines = "a wall very near north, east, and west\na door far south, west, and east"
+    assert not any("| east |" in triple for triple in found(("look", lines)))
+
+
+def test_three_equal_actions_are_no_dialogue() -> None:
+    assert "2: Moves | changes from 8 to | 7" in found(("up", "Moves: 9"), ("up", "Moves: 8"), ("up", "Moves: 7"))
+
+
 def test_an_observed_place_holds_what_is_seen_there() -> None:
     triples = found(("go to shelf 1", "You arrive at shelf 1. On the shelf 1, you see a book 2, and a pen 1."))
     assert {"0: book 2 | on | shelf 1", "0: pen 1 | on | shelf 1", "0: agent | arrive at | shelf 1"} <= set(triples)
@@ -76,6 +89,7 @@ def test_speech_is_about_the_speaker_at_the_time_of_the_turn() -> None:
         ("We celebrated my daughter's birthday with a concert.", ("Ann", "celebrated", "Ann's daughter's birthday")),
         ("I haven't read the book.", ("Ann", "have not read", "book")),
         ("My grandma gave me this necklace.", ("Ann's grandma", "gave", "necklace")),
+        ("Last week I went to a concert.", ("Ann", "went to", "concert")),
         ("If it fails, card.py raises a VerifyError.", ("card.py", "raises", "VerifyError")),
         ("Did you see the dog?", None),
         ("", None),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mesa_pipeline.config import Settings
@@ -44,6 +44,7 @@ steps_strategy = st.lists(st.tuples(st.text(max_size=60), st.text(max_size=200))
 )
 
 
+@settings(deadline=None)
 @given(steps_strategy, st.integers(1, 400))
 def test_segments_partition_the_steps_and_close_before_the_window_is_passed(steps: tuple[Step, ...], window: int) -> None:
     segments = list(split_segments(steps, window))
@@ -118,8 +119,9 @@ from mesa_pipeline.structures import STRUCTURES
 from mesa_pipeline.structures.base import StructureContext
 from mesa_pipeline.types import Step, Trajectory
 structure = STRUCTURES[sys.argv[2]].create(StructureContext(load_settings(Path(sys.argv[1]), environment={}), embedder=None))
-steps = [Step(0, "go to shelf 1", "You arrive at shelf 1. On the shelf 1, you see a book 2."), Step(1, "take book 2 from shelf 1",
-    '{"held": "book 2", "left": 3}'), Step(2, "run: {\\"cmd\\": \\"ls a/b.py\\"}", "Error: no such file a/b.py")]
+pairs = [("go to shelf 1", "You arrive at shelf 1. On the shelf 1, you see a book 2."), ("take book 2", '{"held": "book 2"}'),
+    ("run: {\\"cmd\\": \\"ls a/b.py\\"}", "Error: no such file a/b.py")]
+steps = [Step(index, *pair) for index, pair in enumerate(pairs)]
 print(json.dumps(structure.encode(structure.build(Trajectory("t", "find the book", tuple(steps)))).payload, sort_keys=True))
 """
 
