@@ -87,7 +87,7 @@ class ExtractiveSummarizer:
         }
 
     def summarize(self, task: str, steps: Sequence[Step], preceding: Step | None) -> str:
-        """See ``summary.Summarizer``; every step of the segment is cited."""
+        """See ``summary.Summarizer``; every step is cited, but for turns of a dialogue of which nothing is quoted."""
         common = common_action(steps)
         entries = _entries(steps, preceding, 0 if common else self._action_limit(len(steps)))
         head = f"Every step: {shorten(common, ACTION_CHARS)}\n" if common else ""
