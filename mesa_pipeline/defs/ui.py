@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 
+import dagster as dg
+
 from mesa_pipeline.artifacts import Layout, exclusive, write_json, write_text
 from mesa_pipeline.config import Settings
 from mesa_pipeline.defs.resources import DATA_VARIABLES, PARAMS_VARIABLE, WORKSPACE_VARIABLE
@@ -84,6 +86,7 @@ def serve(options: UiOptions, say: Callable[[str], None]) -> None:
     home = Layout(workspace, INSTANCE).root
     with exclusive(Layout(workspace, INSTANCE)), _terminated_as_interrupted(), ExitStack() as running:
         environment = prepare_home(home, options)
+        create_tables(home)
         say("starting (this takes some seconds) ...")
         services = [*dagster_services(options.port), *(mlflow_services(options) if options.with_mlflow else ())]
         started = [(service, running.enter_context(_process(service, home, environment))) for service in services]
@@ -112,6 +115,11 @@ def prepare_home(home: Path, options: UiOptions) -> dict[str, str]:
         **{DATA_VARIABLES[dataset]: str(path.absolute()) for dataset, path in options.data_paths.items()},
     }
     return {**os.environ, **own}
+
+
+def create_tables(home: Path) -> None:
+    """Create the instance's tables where they are missing: two processes started together would both, and break them."""
+    dg.DagsterInstance.from_config(str(home)).dispose()
 
 
 def dagster_services(port: int) -> tuple[Service, ...]:
