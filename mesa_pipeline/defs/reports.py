@@ -20,6 +20,4 @@ def comparison_report(context: dg.AssetExecutionContext, pipeline: Pipeline) -> 
     drawings = [metadata.plot(figure) for figure in document.figures]
     shown = {name: value for drawing in drawings for name, value in drawing.items()}
     page = dg.MetadataValue.path(stage.layout.report / "report.html")
-    return dg.MaterializeResult(
-        metadata={"verdict": document.verdict, **metadata.of_summary(summary), "page": page, **shown, **document.metrics}
-    )
+    return dg.MaterializeResult(metadata={**metadata.of_summary(summary), "page": page, **shown, **document.metrics})
