@@ -124,6 +124,11 @@ class StoresSettings(Section):
 
 class ExtractiveSettings(Section):
     max_words: Positive
+    max_units: Positive
+    max_spoken_units: Positive
+    repeat_worth: Fraction
+    quote_cost: Annotated[float, Field(ge=0)]
+    citation_worth: Fraction
 
 
 class ReadingSettings(Section):

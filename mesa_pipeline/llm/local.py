@@ -51,7 +51,7 @@ class SentenceTransformerEmbedder:
         """L2-normalised float32 vectors, shape ``(len(texts), dimensions)``.
 
         The model reads the first tokens of a text only, as many as it was trained for. The same call gives the same vectors; a
-        text's vector in another batch differs by float32 rounding, below 1e-6 (see docs/decisions/0050-embedder.md).
+        text's vector in another batch differs by float32 rounding, below 1e-6 (see docs/decisions/0051-embedder.md).
 
         Raises:
             ConfigError: The model cannot be opened.

@@ -9,11 +9,12 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
 from mesa_pipeline.reading.passages import ARTICLES, TOKEN, Unit
-from mesa_pipeline.reading.questions import FORMS, FUNCTION_WORDS, QuestionView, stem
+from mesa_pipeline.reading.questions import FORMS, FUNCTION_WORDS, QuestionView, stem, stem_pairs
 from mesa_pipeline.reading.relevance import Candidate, Material
 
 LEXICON = tuple(sorted(FUNCTION_WORDS))
@@ -72,9 +73,21 @@ class WordTable:
     starts: tuple[int, ...]
 
 
+class WordClasses(NamedTuple):
+    """What a unit's words are on their own.
+
+    Attributes:
+        rows: Shape ``(words, 8)``: the first eight of ``WORD_FEATURES``.
+        ids: Shape ``(words,)``: position in ``LEXICON``, or ``OTHER_WORD``.
+    """
+
+    rows: np.ndarray
+    ids: np.ndarray
+
+
 @lru_cache(8192)
-def word_classes(unit: Unit) -> tuple[np.ndarray, np.ndarray]:
-    """Features of a unit's words that depend on nothing else, shape ``(words, 8)``, and their ids."""
+def word_classes(unit: Unit) -> WordClasses:
+    """Classes of a unit's words."""
     written = [word for word in TOKEN.findall(unit.text) if word.lower() not in ARTICLES]
     count = len(unit.tokens)
     rows = np.array(
@@ -93,7 +106,7 @@ def word_classes(unit: Unit) -> tuple[np.ndarray, np.ndarray]:
         ],
         dtype=np.float64,
     )
-    return rows, np.array([WORD_IDS.get(token, OTHER_WORD) for token in unit.tokens])
+    return WordClasses(rows, np.array([WORD_IDS.get(token, OTHER_WORD) for token in unit.tokens]))
 
 
 def question_features(question: QuestionView) -> dict[str, float]:
@@ -128,6 +141,14 @@ class FeatureBuilder:
         self._speakers = {candidate.unit.source.speaker for candidate in candidates} - {""}
         self._named_speakers = {name for name in self._speakers if set(name.lower().split()) & set(question.tokens)}
 
+    def rarity(self, token: str) -> float:
+        """How rare a word of the candidates is in the evidence, in [0, 1]."""
+        return self._rarity[token]
+
+    def is_asked(self, token: str) -> bool:
+        """Whether a word of the candidates is one of the question's content words, inflection aside."""
+        return self._is_asked[token]
+
     def units(self) -> np.ndarray:
         """Question and unit figures, shape ``(candidates, len(QUESTION_FEATURES) + len(UNIT_FEATURES))``."""
         asked = tuple(question_features(self._question).values())
@@ -140,19 +161,18 @@ class FeatureBuilder:
             units: What ``units()`` returned.
         """
         classes = [word_classes(candidate.unit) for candidate in self._candidates]
-        sizes = [len(ids) for _, ids in classes]
+        sizes = [len(known.ids) for known in classes]
         varying = np.array([row for candidate in self._candidates for row in self._word_rows(candidate)], dtype=np.float64)
-        own = np.concatenate([np.concatenate([rows for rows, _ in classes]), varying], axis=1)
+        own = np.concatenate([np.concatenate([known.rows for known in classes]), varying], axis=1)
         base = np.concatenate([np.repeat(units, sizes, axis=0), own], axis=1)
         features = with_products(base, (*QUESTION_FEATURES, *UNIT_FEATURES, *WORD_FEATURES), PRODUCTS)
         starts = (0, *np.cumsum(sizes).tolist())
-        return WordTable(features, np.concatenate([ids for _, ids in classes]), starts)
+        return WordTable(features, np.concatenate([known.ids for known in classes]), starts)
 
     def _unit_row(self, candidate: Candidate) -> tuple[float, ...]:
         unit, tokens = candidate.unit, candidate.unit.tokens
         count = len(tokens)
-        stems = [stem(token) for token in tokens]
-        pairs = sum(pair in self._question.pairs for pair in zip(stems, stems[1:], strict=False))
+        pairs = len(stem_pairs(tokens) & self._question.pairs)
         before = self._before(unit)
         speaker = unit.source.speaker
         return (

@@ -97,7 +97,7 @@ def read_passages(text: str) -> tuple[Passage, ...]:
     if header:
         source = Source((int(header[1]),))
         units = tuple(_record_units(text[header.end() :], source))
-        return (Passage(units, units[-1].source if units else source),)
+        return (Passage(units, units[-1].source),) if units else ()
     return tuple(passage for passage in _line_passages(text) if passage.units)
 
 

@@ -1,6 +1,7 @@
 """What a reader without a language model makes of a question: its words, the steps it names, and the form it has."""
 
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -29,6 +30,9 @@ FORMS = {
     "asks_who": re.compile(r"\bwho(?:se|m)?\b"),
     "asks_evidence": re.compile(r"\bevidence\b|\bidentify\b|\btrace\b|\bdescribe\b|\bsteps\b"),
 }
+ASKED_ACTIONS = re.compile(r"\b(?:which|what) (?:[\w-]+ )?actions\b")
+ASKED_HISTORY = re.compile(r"\bhistor(?:y|ies)\b")
+EXCLUDED = re.compile(r"\b(?:excluding|except(?: for)?|other than) ['\"\u2018\u201c`]([^'\"\u2019\u201d`]{1,60})")
 YES_NO = re.compile(r"(?:does|did|do|is|are|was|were|has|have|had|can|could|would|will|should)\b", re.IGNORECASE)
 VOWEL = re.compile(r"[aeiouy]")
 
@@ -50,12 +54,17 @@ class QuestionView:
     """A question as the reader sees it.
 
     Attributes:
+        text: The question.
         tokens: Its words in lower case, articles left out.
         stems: Stems of its content words, in order of first use.
-        pairs: Stems of neighbouring words, at least one of them a content word.
-        steps: Steps it names, at most ``MAX_NAMED``; a reference without an end goes as far as that.
-        forms: Which of ``FORMS`` it has, as 0.0 or 1.0 in that order.
+        pairs: Stems of neighbouring words, at least one of them a content word; step references and what is excluded left out.
+        steps: Steps it names, at most ``MAX_NAMED``; a reference without an end goes as far as that, and a question for a history
+            names all steps up to its last one.
+        forms: Which of ``FORMS`` it has, as 0.0 or 1.0.
         yes_no: Whether it asks for yes or no.
+        asks_when: Whether it begins with "when".
+        asks_for_actions: Whether it asks to list actions, or the history of something.
+        excluded: Actions it does not want, in lower case; empty where it says nothing.
     """
 
     text: str
@@ -65,26 +74,56 @@ class QuestionView:
     steps: frozenset[int]
     forms: dict[str, float]
     yes_no: bool
+    asks_when: bool
+    asks_for_actions: bool
+    excluded: str
 
 
 @lru_cache(256)
 def view_question(text: str) -> QuestionView:
     """Analyse a question; any text."""
     tokens = words(text)
-    stems = [stem(token) for token in tokens]
-    content = [piece for piece, token in zip(stems, tokens, strict=True) if token not in FUNCTION_WORDS]
-    pairs = {
-        (first, second)
-        for first, second in zip(stems, stems[1:], strict=False)
-        if first not in FUNCTION_WORDS or second not in FUNCTION_WORDS
-    }
+    content = [stem(token) for token in tokens if token not in FUNCTION_WORDS]
     lowered = text.lower()
+    references = parse_references(text, LARGEST_STEP)
+    asks_history = ASKED_HISTORY.search(lowered) is not None
+    steps = frozenset(references.indices[:MAX_NAMED])
+    excluded = EXCLUDED.search(text)
     return QuestionView(
-        text,
-        tokens,
-        tuple(dict.fromkeys(content)),
-        frozenset(pairs),
-        frozenset(parse_references(text, LARGEST_STEP).indices[:MAX_NAMED]),
-        {name: float(pattern.search(lowered) is not None) for name, pattern in FORMS.items()},
-        YES_NO.match(text.strip()) is not None,
+        text=text,
+        tokens=tokens,
+        stems=tuple(dict.fromkeys(content)),
+        pairs=_pairs(_without(text, [*((found.start, found.end) for found in references.found), *_span(excluded)])),
+        steps=frozenset(range(max(steps) + 1)) if asks_history and steps else steps,
+        forms={name: float(pattern.search(lowered) is not None) for name, pattern in FORMS.items()},
+        yes_no=YES_NO.match(text.strip()) is not None,
+        asks_when=lowered.lstrip().startswith("when"),
+        asks_for_actions=asks_history or ASKED_ACTIONS.search(lowered) is not None,
+        excluded=excluded[1].lower() if excluded else "",
     )
+
+
+def stem_pairs(tokens: Sequence[str]) -> frozenset[tuple[str, str]]:
+    """Stems of neighbouring words, at least one of them a content word."""
+    return frozenset(
+        (stem(first), stem(second))
+        for first, second in zip(tokens, tokens[1:], strict=False)
+        if first not in FUNCTION_WORDS or second not in FUNCTION_WORDS
+    )
+
+
+def _pairs(pieces: Iterable[str]) -> frozenset[tuple[str, str]]:
+    return frozenset().union(*(stem_pairs(words(piece)) for piece in pieces))
+
+
+def _span(match: re.Match[str] | None) -> list[tuple[int, int]]:
+    return [match.span()] if match else []
+
+
+def _without(text: str, spans: Iterable[tuple[int, int]]) -> Iterator[str]:
+    """What is left of a text around some spans."""
+    position = 0
+    for start, end in sorted(spans):
+        yield text[position : max(start, position)]
+        position = max(end, position)
+    yield text[position:]

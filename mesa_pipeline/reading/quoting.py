@@ -70,14 +70,12 @@ class QuotingRules:
         max_words: Most words of an answer.
         repeat_worth: What a word is worth the second time, as a share of the first; again for the third.
         quote_cost: Words' worth that a quote must have beyond its own words, so that an answer is few quotes and not many scraps.
-        cites: Whether a quote is preceded by its step, ``Step 12:``.
-        citation_worth: How likely a good answer has the word "step".
+        citation_worth: How likely a good answer has the word "step", which precedes the quotes of every step.
     """
 
     max_words: int
     repeat_worth: float
     quote_cost: float
-    cites: bool
     citation_worth: float
 
 
@@ -129,7 +127,7 @@ class _Draft:
     def consider(self, option: Option) -> None:
         chances = self._remaining(option)
         run = _best_run(chances, option.clauses, self.ratio)
-        step = option.unit.source.steps[0] if self.rules.cites and option.unit.source.steps else None
+        step = option.unit.source.steps[0] if option.unit.source.steps else None
         cited = self._citation(step, option.citation)
         extra = 0 if step is None or step in self._cited else 2
         size = run.span.end - run.span.start + extra

@@ -50,6 +50,7 @@ class Candidate:
         nearby_matched: The best ``passage_matched`` of the steps right before and after.
         reference: 1 for a step the question names, less for a text about several steps or a neighbouring step.
         shared: Whether another section has it too.
+        order: Position among the candidates in the order of the evidence.
     """
 
     unit: Unit
@@ -58,6 +59,7 @@ class Candidate:
     nearby_matched: float
     reference: float
     shared: bool
+    order: int
 
     @property
     def priority(self) -> float:
@@ -174,8 +176,8 @@ def find_candidates(question: QuestionView, material: Material, limit: int) -> l
         for position, weight in _matched_units(indexed, weights, bool(reference)).items():
             unit = indexed.passage.units[position]
             key = (unit.text, source.steps)
-            known = found.get(key)
-            found[key] = Candidate(unit, weight / total, share, nearby, reference, known is not None)
+            order = found[key].order if key in found else len(found)
+            found[key] = Candidate(unit, weight / total, share, nearby, reference, key in found, order)
     return sorted(found.values(), key=lambda candidate: -candidate.priority)[:limit]
 
 
