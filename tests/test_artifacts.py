@@ -4,6 +4,7 @@ import os
 import resource
 import signal
 import string
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -73,29 +74,34 @@ def test_a_missing_artifact_names_the_command_that_makes_it(tmp_path):
         artifacts.read_json(tmp_path / "none.json", "mesa sweep")
 
 
-@pytest.fixture
+@contextmanager
 def no_room():
-    """Files may grow to 100 bytes: what a full disk does to a writer, without filling one."""
+    """Files may grow to 100 bytes: what a full disk does to a writer, without filling one.
+
+    Not a fixture: pytest's own output, where it goes to a file, must not meet the limit.
+    """
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-def test_a_full_disk_leaves_the_old_content_and_no_rest(tmp_path, no_room):
+def test_a_full_disk_leaves_the_old_content_and_no_rest(tmp_path):
     path = tmp_path / "x.json"
     artifacts.write_bytes(path, b"old")
-    with pytest.raises(ArtifactError, match="free space"):
+    with no_room(), pytest.raises(ArtifactError, match="free space"):
         artifacts.write_bytes(path, b"new" * 100)
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_journal_that_met_a_full_disk_is_continued(tmp_path, no_room):
+def test_a_journal_that_met_a_full_disk_is_continued(tmp_path):
     target = tmp_path / "x.jsonl"
     journal = Journal(target, {"fingerprint": "f"})
     journal.append([{"n": 1}])
-    with pytest.raises(ArtifactError, match="same command again"):
+    with no_room(), pytest.raises(ArtifactError, match="same command again"):
         journal.append([{"n": 2, "text": "x" * 200}])
     assert Journal(target, {"fingerprint": "f"}).records == [{"n": 1}]
 
