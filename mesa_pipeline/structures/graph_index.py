@@ -140,7 +140,7 @@ class GraphIndex:
                     matched[entity] += self.weight(term)
         covered: dict[str, float] = {}
         for entity, weight in matched.items():
-            coverage = weight / sum(self.weight(term) for term in self._terms[entity])
+            coverage = weight / math.fsum(self.weight(term) for term in self._terms[entity])  # exact, so in any order
             if coverage >= MIN_COVERAGE and is_mentionable(split_words(self._labels[entity])):
                 covered[entity] = min(coverage, 1.0)
         return covered
