@@ -57,6 +57,7 @@ class SplitsSettings(Section):
 class LlmSettings(Section):
     tokenizer: str
     embedder: str
+    embedder_threads: Positive
     embedder_batch_size: Positive
 
 

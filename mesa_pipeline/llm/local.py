@@ -25,12 +25,15 @@ class SentenceTransformerEmbedder:
     Args:
         model: ``all-MiniLM-L6-v2``, a local directory, or a model id of the Hugging Face hub.
         batch_size: Texts embedded together; texts of like length share a batch.
+        threads: Threads that torch may use in this process. Several threads wait for one another at every layer, so several
+            processes with one thread each embed more, above all beside other work (see docs/decisions/0051-embedder.md).
         device: Device name of torch, such as ``cpu`` or ``cuda``.
     """
 
-    def __init__(self, model: str, batch_size: int, device: str = "cpu") -> None:
+    def __init__(self, model: str, batch_size: int, threads: int = 1, device: str = "cpu") -> None:
         self._name = model
         self._batch_size = batch_size
+        self._threads = threads
         self._device = device
 
     @property
@@ -77,11 +80,13 @@ class SentenceTransformerEmbedder:
         packaged = self._name == PACKAGED_MODEL
         location = _packaged_weights() if packaged else self._name
         try:
+            import torch
             from sentence_transformers import SentenceTransformer
             from transformers.utils import logging as transformers_logging
         except ImportError as error:
             raise MissingDependency(f"llm.embedder {self._name!r} needs the package sentence-transformers: {error}") from error
         transformers_logging.disable_progress_bar()
+        torch.set_num_threads(self._threads)
         logger.info("opening embedder %s on %s", self._name, self._device)
         try:
             return SentenceTransformer(location, device=self._device, local_files_only=packaged)

@@ -77,7 +77,7 @@ def embedder_opener(settings: LlmSettings) -> Callable[[], Embedder]:
     def open_embedder() -> Embedder:
         from mesa_pipeline.llm.local import SentenceTransformerEmbedder
 
-        return SentenceTransformerEmbedder(settings.embedder, settings.embedder_batch_size)
+        return SentenceTransformerEmbedder(settings.embedder, settings.embedder_batch_size, settings.embedder_threads)
 
     return open_embedder
 

@@ -39,7 +39,7 @@ def retrieve(context: StageContext, code: str) -> Summary:
     failed: list[str] = []
     description = f"retrieving from {structure.name} memories"
     work = partial(_retrieve_one, context.layout, context.settings, code)
-    workers = 1 if structure.holds_model else worker_count(context.settings.run.workers)
+    workers = worker_count(context.settings.run.workers)
     with exclusive(context.layout):
         context.progress(description, 0, len(stale))
         for done, result in enumerate(run_units(work, stale, min(workers, len(stale))), start=1):

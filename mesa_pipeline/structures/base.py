@@ -45,8 +45,6 @@ class MemoryStructure(ABC, Generic[M]):
 
     code: ClassVar[str]
     name: ClassVar[str]
-    holds_model: ClassVar[bool] = False
-    """Whether it runs a model that uses every core by itself, so that several processes would only contend."""
 
     @classmethod
     @abstractmethod

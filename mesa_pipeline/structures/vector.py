@@ -45,7 +45,6 @@ class VectorMemory(MemoryStructure[VectorStore]):
 
     code: ClassVar[str] = "V"
     name: ClassVar[str] = "vector"
-    holds_model: ClassVar[bool] = True
 
     def __init__(self, embedder: Callable[[], Embedder], top_k: int, max_chars_per_step: int) -> None:
         self._embedder = embedder
