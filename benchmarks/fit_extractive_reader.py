@@ -3,9 +3,9 @@
 Usage: python benchmarks/fit_extractive_reader.py --workspace DIR [--write]
 
 The workspace must hold the evidence of ``ama_bench`` and ``locomo`` (``mesa sweep`` makes it). Words, citations and lengths are
-fitted on agent logs: for every word of a candidate unit, does the reference answer have it. Phrases are fitted on dialogues: what
-F1 has the phrase. Every question weighs the same, and is seen with two subsets of structures drawn by a seeded generator. The
-models get neither domain nor question type nor the name of the data set.
+fitted on agent logs: for every word of a candidate unit, does the reference answer have it. Phrases are fitted on dialogues:
+what F1 has the phrase. Every question weighs the same, and is seen with two subsets of structures drawn by a seeded generator.
+The models get neither domain nor question type nor the name of the data set.
 """
 
 import argparse

@@ -2,8 +2,8 @@
 
 Usage: python benchmarks/reader_dependence.py --workspace DIR [--dataset NAME ...] [--half second] [--sample N]
 
-Three tables of mean token F1 in percent over development questions: by subset of structures; on the steps a question names or its
-annotators marked, and on as many other steps instead; and on those steps with k random other steps of the episode added.
+Mean token F1 in percent over development questions: by subset of structures; on the steps a question names or its annotators
+marked; on as many other steps instead; and on the right steps with k random other steps of the episode added.
 """
 
 import argparse
@@ -79,7 +79,9 @@ def print_by_subset(cases: Sequence[Case], readers: dict[str, Read]) -> None:
             answers = [read(case.question.text, evidence) for case, evidence in zip(cases, composed, strict=True)]
             milliseconds = 1000 * (time.perf_counter() - started) / len(cases)
             scores = [score(case, answer) for case, answer in zip(cases, answers, strict=True)]
-            by_domain = [mean([s for case, s in zip(cases, scores, strict=True) if case.domain == domain]) for domain in domains]
+            by_domain = [
+                mean([s for case, s in zip(cases, scores, strict=True) if case.domain == domain]) for domain in domains
+            ]
             cells = " | ".join(f"{value:.1f}" for value in by_domain)
             print(f"| {name} | {'+'.join(codes)} | {mean(scores):.1f} | {milliseconds:.1f} | {cells} |")
 
@@ -98,7 +100,12 @@ def print_dependence(cases: Sequence[Case], readers: dict[str, Read]) -> None:
         columns[f"right + {count}"] = [
             as_records(case, [*right, *other[:count]]) for (case, right), other in zip(asked, others, strict=True)
         ]
-    print(f"\n{len(asked)} questions with known steps\n| reader | " + " | ".join(columns) + " |\n|" + " --- |" * (1 + len(columns)))
+    print(
+        f"\n{len(asked)} questions with known steps\n| reader | "
+        + " | ".join(columns)
+        + " |\n|"
+        + " --- |" * (1 + len(columns))
+    )
     for name, read in readers.items():
         cells = [
             mean([score(case, read(case.question.text, evidence)) for (case, _), evidence in zip(asked, column, strict=True)])

@@ -10,9 +10,9 @@ from mesa_pipeline.reading.relevance import Material
 def list_actions(question: QuestionView, material: Material, max_words: int) -> str:
     """The actions a question asks for, at most ``max_words`` words; empty where it asks for none or the evidence tells none.
 
-    Of the actions told for the steps it names, those that mention a thing it names are the answer if there are any ("which actions
-    were performed on cup 3"), else all are ("what actions were performed between steps 3 and 9"). A question for how many or how
-    often gets each action with its number of times, frequent ones first.
+    Of the actions told for the steps it names, those that mention a thing it names are the answer if there are any ("which
+    actions were performed on cup 3"), else all are ("what actions were performed between steps 3 and 9"). A question for how
+    many or how often gets each action with its number of times, frequent ones first.
     """
     if not question.asks_for_actions or not question.steps:
         return ""

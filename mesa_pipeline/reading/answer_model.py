@@ -1,7 +1,7 @@
 """The linear models of the extractive reader and their weights.
 
-``extractive_weights.json`` was made by ``benchmarks/fit_extractive_reader.py``, which says from what; weights are stored by feature
-name, so that a feature without one weighs nothing and an unknown name is an error.
+``extractive_weights.json`` was made by ``benchmarks/fit_extractive_reader.py``, which says from what; weights are stored by
+feature name, so that a feature without one weighs nothing and an unknown name is an error.
 """
 
 import json
@@ -82,7 +82,9 @@ def load_answer_model() -> AnswerModel:
 def _vector(weights: Mapping[str, float], names: Sequence[str]) -> np.ndarray:
     unknown = sorted(set(weights) - set(names))
     if unknown:
-        raise ConfigError(f"{WEIGHTS_FILE}: no such features: {', '.join(unknown)}; make it again with benchmarks/fit_extractive_reader.py")
+        raise ConfigError(
+            f"{WEIGHTS_FILE}: no such features: {', '.join(unknown)}; make it again with benchmarks/fit_extractive_reader.py"
+        )
     return np.array([weights.get(name, 0.0) for name in names], dtype=np.float64)
 
 

@@ -1,7 +1,7 @@
 """What the answer model of the extractive reader looks at: figures of question, unit and word, and products of them.
 
-The model estimates for every word of a candidate unit how likely a good answer has it. It knows of no data set, domain or label;
-all figures come from the question and the evidence.
+The model estimates for every word of a candidate unit how likely a good answer has it. It knows of no data set, domain or
+label; all figures come from the question and the evidence.
 """
 
 import math
@@ -35,25 +35,42 @@ UNIT_FEATURES = (
     *("overlap", "rare", "new", "pairs", "repeated", "alone", "inquiring", "spoken", "named_speaker", "other_speaker"),
 )
 WORD_FEATURES = (
-    *("function", "digits", "mixed", "single", "long", "capital", "initial", "position", "asked", "rarity", "adjacent", "novel"),
+    *(
+        "function",
+        "digits",
+        "mixed",
+        "single",
+        "long",
+        "capital",
+        "initial",
+        "position",
+        "asked",
+        "rarity",
+        "adjacent",
+        "novel",
+    ),
     *("spread", "in_steps", "echo"),
 )
-PRODUCTS = tuple(
-    tuple(pair.split("*"))
-    for pair in """reference*action asks_exact*action asks_exact*reference asks_list*action asks_action*action asks_action*pairs
+
+
+def _pairs(text: str) -> tuple[tuple[str, str], ...]:
+    return tuple((left, right) for left, _, right in (product.partition("*") for product in text.split()))
+
+
+PRODUCTS = _pairs("""
+    reference*action asks_exact*action asks_exact*reference asks_list*action asks_action*action asks_action*pairs
     asks_list*reference words*action words*statement words*reference wide*reference wide*matched new*reference pairs*action
     hypothetical*reference asked*rarity asked*matched asked*reference asked*words asked*named asked*action asked*yes_no
     asks_step*digits asks_count*digits asks_why*function function*matched function*named function*words digits*reference
     digits*words digits*adjacent digits*novel mixed*words rarity*words rarity*novel rarity*reference novel*reference
     capital*asks_who capital*asks_place capital*asked spread*words repeated*asked asks_change*novel asks_place*adjacent
     asks_list*pairs asks_exact*digits adjacent*matched in_steps*rarity asks_step*matched asks_count*matched nearby*inquiring
-    initial*action asks_list*new named_speaker*matched other_speaker*matched repeated*novel""".split()
-)
-CITATION_PRODUCTS = tuple(
-    tuple(pair.split("*"))
-    for pair in """reference*several reference*words reference*asks_why reference*asks_list asks_step*matched asks_step*passage
-    named*reference wide*reference asks_step*relative asks_step*action unnamed*asks_step asks_evidence*reference""".split()
-)
+    initial*action asks_list*new named_speaker*matched other_speaker*matched repeated*novel
+""")
+CITATION_PRODUCTS = _pairs("""
+    reference*several reference*words reference*asks_why reference*asks_list asks_step*matched asks_step*passage
+    named*reference wide*reference asks_step*relative asks_step*action unnamed*asks_step asks_evidence*reference
+""")
 FEATURES = (*QUESTION_FEATURES, *UNIT_FEATURES, *WORD_FEATURES, *("*".join(pair) for pair in PRODUCTS))
 CITATION_FEATURES = (*QUESTION_FEATURES, *UNIT_FEATURES, *("*".join(pair) for pair in CITATION_PRODUCTS))
 
@@ -229,7 +246,7 @@ class FeatureBuilder:
         return counts
 
 
-def with_products(base: np.ndarray, names: Sequence[str], products: Sequence[tuple[str, ...]]) -> np.ndarray:
+def with_products(base: np.ndarray, names: Sequence[str], products: Sequence[tuple[str, str]]) -> np.ndarray:
     """``base``, shape ``(rows, len(names))``, with the product columns appended."""
     column = {name: number for number, name in enumerate(names)}
     left = base[:, [column[pair[0]] for pair in products]]

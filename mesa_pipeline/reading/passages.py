@@ -1,8 +1,8 @@
 """What a reader without a language model sees in a section: passages, cut into units short enough to quote.
 
-The reader is given text, as a language model would be, so it recognises where a text says which step it speaks of: ``Step 7`` alone
-on a line above a record's first line, ``Step 7: ...`` and ``Steps 7-9: ...``, ``... (steps 7, 9)``, numbered lines under a heading of
-actions, and ``[1:56 pm on 8 May, 2023] Ann: ...`` inside an observation. Linear in the length of the text.
+The reader is given text, as a language model would be, so it recognises where a text says which step it speaks of: ``Step 7``
+alone on a line above a record's first line, ``Step 7: ...`` and ``Steps 7-9: ...``, ``... (steps 7, 9)``, numbered lines under
+a heading of actions, and ``[1:56 pm on 8 May, 2023] Ann: ...`` inside an observation. Linear in the length of the text.
 """
 
 import re

@@ -3,12 +3,13 @@
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 from mesa_pipeline.reading.features import QUESTION_FEATURES, UNIT_FEATURES, FeatureBuilder, word_classes
-from mesa_pipeline.reading.passages import Unit
+from mesa_pipeline.reading.passages import Unit, words
 from mesa_pipeline.reading.questions import FUNCTION_WORDS, QuestionView
 from mesa_pipeline.reading.quoting import Span, split_clauses, split_phrases
 from mesa_pipeline.reading.relevance import Candidate
@@ -17,15 +18,37 @@ MAX_PHRASE = 8
 FAR = 20
 MANY_SOURCES = 3
 LARGE_PHRASE = 5
-NUMBER_WORDS = frozenset("one two three four five six seven eight nine ten twice once several many few couple".split())
-PLACE_WORDS = frozenset("in at on to from near".split())
-BEING_WORDS = frozenset("is was are were m s".split())
+NUMBER_WORDS = frozenset(words("one two three four five six seven eight nine ten twice once several many few couple"))
+PLACE_WORDS = frozenset({"in", "at", "on", "to", "from", "near"})
+BEING_WORDS = frozenset({"is", "was", "are", "were", "m", "s"})
 CAPITAL, DIGITS = 5, 1
 
 PHRASE_FEATURES = (
     *("size", "one_word", "two_words", "three_words", "large", "asked", "all_asked", "rarity", "rarest", "capital", "digits"),
-    *("number_word", "near_asked", "after_asked", "before_asked", "clause_asked", "whole_clause", "whole_unit", "first", "last"),
-    *("function", "joined", "of", "after_to", "after_place", "after_being", "gerund", "unasked", "agreed", "two_clauses", "named"),
+    *(
+        "number_word",
+        "near_asked",
+        "after_asked",
+        "before_asked",
+        "clause_asked",
+        "whole_clause",
+        "whole_unit",
+        "first",
+        "last",
+    ),
+    *(
+        "function",
+        "joined",
+        "of",
+        "after_to",
+        "after_place",
+        "after_being",
+        "gerund",
+        "unasked",
+        "agreed",
+        "two_clauses",
+        "named",
+    ),
     *("who*capital", "where*after_place", "where*capital", "count*number_word", "count*digits", "why*gerund", "why*after_to"),
     *("why*large", "what*two_words", "matched*near_asked", "matched*after_asked", "matched*asked", "matched*rarest"),
 )
@@ -57,9 +80,7 @@ def find_phrases(
         builder: Features of the same candidates.
         units: What ``builder.units()`` returned.
     """
-    phrases = [
-        Phrase(number, span) for number, candidate in enumerate(candidates) for span in _phrase_spans(candidate.unit)
-    ]
+    phrases = [Phrase(number, span) for number, candidate in enumerate(candidates) for span in _phrase_spans(candidate.unit)]
     if not phrases:
         return PhraseTable([], np.zeros((0, len(FEATURES))))
     agreed = Counter(candidates[phrase.candidate].unit.tokens[slice(*phrase.span)] for phrase in phrases)
@@ -84,8 +105,9 @@ def _phrase_spans(unit: Unit) -> Iterator[Span]:
                 yield Span(piece.start, end)
 
 
-def _clause_of(unit: Unit) -> list[int]:
-    return [number for number, clause in enumerate(split_clauses(unit)) for _ in range(clause.start, clause.end)]
+@lru_cache(8192)
+def _clause_of(unit: Unit) -> tuple[int, ...]:
+    return tuple(number for number, clause in enumerate(split_clauses(unit)) for _ in range(clause.start, clause.end))
 
 
 class _Describer:
@@ -106,7 +128,7 @@ class _Describer:
         content = [token for token in tokens if token not in FUNCTION_WORDS]
         asked = sum(map(self._builder.is_asked, content)) / max(len(content), 1)
         rarities = [self._builder.rarity(token) for token in tokens]
-        classes = word_classes(unit).rows[span.start : span.end]
+        classes = word_classes(unit).rows[span.start : span.end].mean(axis=0).tolist()
         before = unit.tokens[span.start - 1] if span.start else ""
         shape = {
             "size": math.log(size),
@@ -114,8 +136,8 @@ class _Describer:
             "large": float(size >= LARGE_PHRASE),
             "asked": asked,
             "rarest": max(rarities),
-            "capital": float(classes[:, CAPITAL].mean()),
-            "digits": float(classes[:, DIGITS].mean()),
+            "capital": classes[CAPITAL],
+            "digits": classes[DIGITS],
             "number_word": float(not NUMBER_WORDS.isdisjoint(tokens)),
             "after_to": float(before == "to"),
             "after_place": float(before in PLACE_WORDS),

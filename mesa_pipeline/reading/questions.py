@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 from mesa_pipeline.reading.passages import words
 from mesa_pipeline.structures.step_references import parse_references
@@ -11,11 +12,13 @@ from mesa_pipeline.structures.step_references import parse_references
 LARGEST_STEP = 9999
 MAX_NAMED = 4096
 FUNCTION_WORDS = frozenset(
-    """about above after again all also am and any are as at be because been before being below between both but by can could did do
-    does doing down during each few for from further had has have having he her here hers him his how i if in into is it its itself
-    just me more most my no nor not now of off on once only or other our out over own same she should so some such than that their
-    them then there these they this those through to too under until up very was we were what when where which while who whom why
-    will with would you your s t re ve ll d m don didn doesn isn wasn couldn won""".split()
+    words("""
+    about above after again all also am and any are as at be because been before being below between both but by can could did
+    do does doing down during each few for from further had has have having he her here hers him his how i if in into is it its
+    itself just me more most my no nor not now of off on once only or other our out over own same she should so some such than
+    that their them then there these they this those through to too under until up very was we were what when where which while
+    who whom why will with would you your s t re ve ll d m don didn doesn isn wasn couldn won
+    """)
 )
 FORMS = {
     "asks_step": re.compile(r"\b(?:which|what)(?: \w+)? (?:step|turn)s?\b|\b(?:last|first) (?:step|turn)\b|\bwhen\b"),
@@ -58,8 +61,8 @@ class QuestionView:
         tokens: Its words in lower case, articles left out.
         stems: Stems of its content words, in order of first use.
         pairs: Stems of neighbouring words, at least one of them a content word; step references and what is excluded left out.
-        steps: Steps it names, at most ``MAX_NAMED``; a reference without an end goes as far as that, and a question for a history
-            names all steps up to its last one.
+        steps: Steps it names, at most ``MAX_NAMED``; a reference without an end goes as far as that, and a question for a
+            history names all steps up to its last one.
         forms: Which of ``FORMS`` it has, as 0.0 or 1.0.
         yes_no: Whether it asks for yes or no.
         asks_when: Whether it begins with "when".
@@ -107,7 +110,7 @@ def stem_pairs(tokens: Sequence[str]) -> frozenset[tuple[str, str]]:
     """Stems of neighbouring words, at least one of them a content word."""
     return frozenset(
         (stem(first), stem(second))
-        for first, second in zip(tokens, tokens[1:], strict=False)
+        for first, second in pairwise(tokens)
         if first not in FUNCTION_WORDS or second not in FUNCTION_WORDS
     )
 

@@ -1,9 +1,9 @@
 """Chooses what to quote: the clauses that maximise the expected token F1 of the answer.
 
-With a chance p(w) for every word w that a good answer has it, an answer of n words is expected to share M = sum p(w) words with a
-good one, so its F1 is about 2 M / (n + g) where g is the length a good answer is expected to have. The set of clauses with the
-largest ratio is found by Dinkelbach's method: for a trial ratio r, every clause run worth more than r a word is taken, then r is
-set to the ratio reached; it grows to its maximum in a few rounds.
+With a chance p(w) for every word w that a good answer has it, an answer of n words is expected to share M = sum p(w) words with
+a good one, so its F1 is about 2 M / (n + g) where g is the length a good answer is expected to have. The set of clauses with
+the largest ratio is found by Dinkelbach's method: for a trial ratio r, every clause run worth more than r a word is taken, then
+r is set to the ratio reached; it settles in a few rounds.
 """
 
 import re
@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import accumulate
 from typing import NamedTuple
 
 from mesa_pipeline.reading.passages import ARTICLES, TOKEN, Unit
@@ -69,7 +70,7 @@ class QuotingRules:
     Attributes:
         max_words: Most words of an answer.
         repeat_worth: What a word is worth the second time, as a share of the first; again for the third.
-        quote_cost: Words' worth that a quote must have beyond its own words, so that an answer is few quotes and not many scraps.
+        quote_cost: Words' worth that a quote must have beyond its own, so that an answer is few quotes and not many scraps.
         citation_worth: How likely a good answer has the word "step", which precedes the quotes of every step.
     """
 
@@ -145,11 +146,12 @@ class _Draft:
             self._used.update((CITED_WORD, str(step)))
 
     def _remaining(self, option: Option) -> list[float]:
-        own: Counter[str] = Counter()
+        seen = {token: count for token in option.unit.tokens if (count := self._used.get(token))}
         chances: list[float] = []
         for token, chance in zip(option.unit.tokens, option.chances, strict=True):
-            chances.append(chance * self.rules.repeat_worth ** (self._used[token] + own[token]))
-            own[token] += 1
+            times = seen.get(token, 0)
+            chances.append(chance * self.rules.repeat_worth**times if times else chance)
+            seen[token] = times + 1
         return chances
 
     def _citation(self, step: int | None, chance: float) -> float:
@@ -166,15 +168,16 @@ class _Run(NamedTuple):
 
 def _best_run(chances: Sequence[float], clauses: Sequence[Span], ratio: float) -> _Run:
     """The run of clauses with the largest sum of ``chance - ratio`` (Kadane's algorithm)."""
-    best = _Run(float("-inf"), Span(0, 0))
+    best, best_start, best_end = float("-inf"), 0, 0
     worth, start = 0.0, 0
-    for clause in clauses:
+    totals = list(accumulate(chances, initial=0.0))
+    for first, end in clauses:
         if worth <= 0:
-            worth, start = 0.0, clause.start
-        worth += sum(chances[clause.start : clause.end]) - ratio * (clause.end - clause.start)
-        if worth > best.worth:
-            best = _Run(worth, Span(start, clause.end))
-    return best
+            worth, start = 0.0, first
+        worth += totals[end] - totals[first] - ratio * (end - first)
+        if worth > best:
+            best, best_start, best_end = worth, start, end
+    return _Run(best, Span(best_start, best_end))
 
 
 def _split(unit: Unit, by_function_words: bool) -> tuple[Span, ...]:
@@ -182,9 +185,7 @@ def _split(unit: Unit, by_function_words: bool) -> tuple[Span, ...]:
     cuts = [0]
     for position in range(1, len(unit.tokens)):
         gap = unit.text[places[position - 1].end : places[position].start]
-        parted = by_function_words and (
-            unit.tokens[position] in FUNCTION_WORDS or unit.tokens[position - 1] in FUNCTION_WORDS
-        )
+        parted = by_function_words and (unit.tokens[position] in FUNCTION_WORDS or unit.tokens[position - 1] in FUNCTION_WORDS)
         if parted or CLAUSE_MARK.search(gap):
             cuts.append(position)
     return tuple(Span(start, end) for start, end in zip(cuts, [*cuts[1:], len(unit.tokens)], strict=True))

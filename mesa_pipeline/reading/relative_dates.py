@@ -6,10 +6,8 @@ from collections.abc import Callable
 from datetime import date, timedelta
 
 MONTHS = {name.lower(): number for number, name in enumerate(calendar.month_name) if name}
-NUMBERS = {
-    word: number
-    for number, word in enumerate("one two three four five six seven eight nine ten eleven twelve".split(), start=1)
-} | {"a": 1, "an": 1, "couple of": 2, "a couple of": 2}
+COUNTING = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+NUMBERS = {word: number for number, word in enumerate(COUNTING, start=1)} | {"a": 1, "an": 1, "couple of": 2, "a couple of": 2}
 _MONTH = "|".join(MONTHS)
 _WEEKDAY = "|".join(name.lower() for name in calendar.day_name)
 _COUNT = r"(\d{1,3}|a couple of|couple of|" + "|".join(NUMBERS) + r"|a few|few)"

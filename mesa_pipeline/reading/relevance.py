@@ -1,7 +1,7 @@
 """Which units of the evidence bear on a question: word overlap weighted by rarity, and the steps named.
 
-Word statistics come from the evidence at hand and from nothing else. What depends on a section's text alone is computed once and
-remembered by the text; a subset of structures then only adds its sections up.
+Word statistics come from the evidence at hand and from nothing else. What depends on a section's text alone is computed once
+and remembered by the text; a subset of structures then only adds its sections up.
 """
 
 import math
@@ -31,9 +31,19 @@ class IndexedPassage:
 
 @dataclass(frozen=True, slots=True)
 class SectionIndex:
-    """A section's passages and its word statistics; counts are numbers of passages."""
+    """A section's passages and its word statistics.
+
+    Attributes:
+        passages: The passages, in order.
+        units: Number of units of all of them.
+        stems: In how many passages each stem is.
+        tokens: In how many units each word is.
+        heads: In how many passages a line begins like this.
+        by_step: Words told of each step that a passage is about.
+    """
 
     passages: tuple[IndexedPassage, ...]
+    units: int
     stems: Counter[str]
     tokens: Counter[str]
     heads: Counter[tuple[str, ...]]
@@ -71,28 +81,27 @@ class Material:
     """The evidence of one subset, as statistics."""
 
     sections: tuple[SectionIndex, ...]
-    size: int
+    passages: int
+    units: int
 
     def rarity(self, token: str) -> float:
-        """Inverse passage frequency of a word, in [0, 1]."""
-        return self._rarity(sum(section.tokens[token] for section in self.sections if token in section.tokens))
+        """Inverse unit frequency of a word, in [0, 1]."""
+        count = sum(section.tokens[token] for section in self.sections if token in section.tokens)
+        return _rarity(count, self.units)
 
     def stem_rarity(self, piece: str) -> float:
-        """The same for a stem; 0 where no passage has it."""
+        """Inverse passage frequency of a stem, in [0, 1]; 0 where no passage has it."""
         count = sum(section.stems[piece] for section in self.sections if piece in section.stems)
-        return self._rarity(count) if count else 0.0
+        return _rarity(count, self.passages) if count else 0.0
 
     def repetition(self, head: tuple[str, ...]) -> float:
         """Share of passages with a line that begins like this."""
-        return sum(section.heads.get(head, 0) for section in self.sections) / self.size
+        return sum(section.heads.get(head, 0) for section in self.sections) / self.passages
 
     def step_tokens(self, step: int) -> frozenset[str] | None:
         """Words told of one step; ``None`` where no passage is about it alone."""
         found = [section.by_step[step] for section in self.sections if step in section.by_step]
         return frozenset().union(*found) if found else None
-
-    def _rarity(self, count: int) -> float:
-        return max(math.log((self.size + 1) / (count + 0.5)) / math.log(2 * self.size + 2), 0.0)
 
 
 @dataclass
@@ -143,19 +152,23 @@ def index_section(passages: tuple[IndexedPassage, ...]) -> SectionIndex:
     tokens: Counter[str] = Counter()
     heads: Counter[tuple[str, ...]] = Counter()
     by_step: dict[int, frozenset[str]] = {}
+    units = 0
     for indexed in passages:
+        units += len(indexed.passage.units)
         stems.update(indexed.postings.keys())
-        tokens.update(indexed.tokens)
+        for unit in indexed.passage.units:
+            tokens.update(set(unit.tokens))
         heads.update({unit.head for unit in indexed.passage.units})
         step = indexed.passage.source.step
         if step is not None:
             by_step[step] = by_step.get(step, frozenset()) | indexed.tokens
-    return SectionIndex(passages, stems, tokens, heads, by_step)
+    return SectionIndex(passages, units, stems, tokens, heads, by_step)
 
 
 def gather(sections: Sequence[SectionIndex]) -> Material:
     """Statistics over all sections of a subset."""
-    return Material(tuple(sections), max(sum(len(section.passages) for section in sections), 1))
+    passages = sum(len(section.passages) for section in sections)
+    return Material(tuple(sections), max(passages, 1), max(sum(section.units for section in sections), 1))
 
 
 def find_candidates(question: QuestionView, material: Material, limit: int) -> list[Candidate]:
@@ -179,6 +192,10 @@ def find_candidates(question: QuestionView, material: Material, limit: int) -> l
             order = found[key].order if key in found else len(found)
             found[key] = Candidate(unit, weight / total, share, nearby, reference, key in found, order)
     return sorted(found.values(), key=lambda candidate: -candidate.priority)[:limit]
+
+
+def _rarity(count: int, size: int) -> float:
+    return max(math.log((size + 1) / (count + 0.5)) / math.log(2 * size + 2), 0.0)
 
 
 def _best_by_step(passages: Iterable[IndexedPassage], matched: Iterable[float]) -> dict[int, float]:

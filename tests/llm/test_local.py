@@ -1,4 +1,4 @@
-"""The packaged model is opened once, in earnest: its vectors have published neighbours (a cat is nearer a kitten than a query)."""
+"""The packaged model is opened once, in earnest: its vectors have published neighbours (cats near kittens)."""
 
 import sys
 

@@ -118,4 +118,4 @@ def test_the_real_model_finds_the_step_that_means_the_same(settings):
         Step(2, "run tests", "AssertionError: expected 3 but got 4"),
     )
     found = memory.retrieve(memory.build(Trajectory("r", "", steps)), "Which unit test failed?")
-    assert [item.steps for item in found.items][0] == (2,)
+    assert found.items[0].steps == (2,)
