@@ -84,7 +84,7 @@ def test_a_real_reproduction_reruns_only_what_depends_on_a_change(tmp_path: Path
 
     first = dvc(clone, "repro")
     assert "Running stage 'report'" in first
-    assert "Data and pipelines are up to date" in dvc(clone, "repro")
+    assert "Data and pipelines are up to date" in dvc(clone, "status")
 
     dvc_params(clone, "raw", "top_k", 1)
     changed = dvc(clone, "repro")
