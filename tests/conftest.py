@@ -7,8 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mesa_pipeline.artifacts import Layout
 from mesa_pipeline.config import Settings, load_settings
 from mesa_pipeline.outcomes import OutcomeMatrix, QuestionInfo
+from mesa_pipeline.stages.context import StageContext
+from mesa_pipeline.stages.sweep import sweep
+from tests.pipeline import SMALL, conclude, copy_of, prepare
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -60,3 +64,25 @@ def six_questions(make_matrix: MakeMatrix) -> OutcomeMatrix:
     scores[:, 30] = 0.5
     tokens = np.tile([1000.0 * mask.bit_count() for mask in range(1, 32)], (6, 1))
     return make_matrix(labels, scores, tokens)
+
+
+@pytest.fixture(scope="session")
+def small_settings() -> Settings:
+    return load_settings(REPOSITORY / "params.yaml", SMALL, {})
+
+
+@pytest.fixture(scope="session")
+def prepared(tmp_path_factory, small_settings) -> StageContext:
+    """A workspace ready to be swept; do not change it."""
+    context = StageContext(Layout(tmp_path_factory.mktemp("prepared"), "synthetic"), small_settings)
+    prepare(context)
+    return context
+
+
+@pytest.fixture(scope="session")
+def finished(prepared, tmp_path_factory) -> StageContext:
+    """A workspace with everything made; do not change it."""
+    context = copy_of(prepared, tmp_path_factory.mktemp("finished"))
+    sweep(context)
+    conclude(context)
+    return context

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from mesa_pipeline.cli import mesa
 from mesa_pipeline.stages.context import StageContext
 from tests.conftest import REPOSITORY
-from tests.stages.conftest import SMALL, copy_of
+from tests.pipeline import SMALL, copy_of
 
 OVERRIDES = [argument for override in SMALL for argument in ("--set", override)]
 
@@ -36,7 +36,7 @@ def test_every_command_explains_itself(command):
 
 
 def test_the_commands_stand_in_the_order_they_are_used():
-    listed = CliRunner().invoke(mesa, ["--help"]).output
+    listed = CliRunner().invoke(mesa, ["--help"]).output.partition("Commands:")[2]
     positions = [
         listed.index(f"\n  {name} ") for name in ("run", "ingest", "build", "sweep", "optimize", "test", "report", "ask")
     ]

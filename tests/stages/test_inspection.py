@@ -10,7 +10,7 @@ from mesa_pipeline.stages import inspection
 from mesa_pipeline.stages.context import StageContext
 from mesa_pipeline.stages.storage import read_manifest, read_questions
 from mesa_pipeline.types import Question
-from tests.stages.conftest import copy_of
+from tests.pipeline import copy_of
 
 TELLING = "the one true reference answer"
 

@@ -18,7 +18,7 @@ from mesa_pipeline.stages.split import read_split
 from mesa_pipeline.stages.storage import read_manifest, read_outcomes
 from mesa_pipeline.stages.table import read_table
 from tests.conftest import REPOSITORY
-from tests.stages.conftest import SMALL, conclude, copy_of, prepare, run_all
+from tests.pipeline import SMALL, conclude, copy_of, prepare, run_all
 
 
 def contents(folder: Path) -> dict[str, bytes]:

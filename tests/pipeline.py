@@ -1,12 +1,9 @@
-"""A small pipeline, run once, that the stage tests look into or copy."""
+"""A small pipeline for tests: its settings, and its stages in order."""
 
 import shutil
 from pathlib import Path
 
-import pytest
-
 from mesa_pipeline.artifacts import Layout
-from mesa_pipeline.config import Settings, load_settings
 from mesa_pipeline.stages.build import build
 from mesa_pipeline.stages.context import StageContext
 from mesa_pipeline.stages.ingest import ingest
@@ -19,7 +16,6 @@ from mesa_pipeline.stages.test import test as run_test
 from mesa_pipeline.subsets import STRUCTURE_CODES
 from mesa_pipeline.tracking import NullTracker
 from mesa_pipeline.types import Summary
-from tests.conftest import REPOSITORY
 
 SMALL = (
     "datasets.synthetic.episodes=10",
@@ -30,11 +26,6 @@ SMALL = (
     "tracking.enabled=false",
     "run.workers=1",
 )
-
-
-@pytest.fixture(scope="session")
-def small_settings() -> Settings:
-    return load_settings(REPOSITORY / "params.yaml", SMALL, {})
 
 
 def prepare(context: StageContext) -> list[Summary]:
@@ -56,23 +47,6 @@ def conclude(context: StageContext) -> list[Summary]:
 
 def run_all(context: StageContext) -> list[Summary]:
     return [*prepare(context), sweep(context), *conclude(context)]
-
-
-@pytest.fixture(scope="session")
-def prepared(tmp_path_factory, small_settings) -> StageContext:
-    """A workspace ready to be swept; do not change it."""
-    context = StageContext(Layout(tmp_path_factory.mktemp("prepared"), "synthetic"), small_settings)
-    prepare(context)
-    return context
-
-
-@pytest.fixture(scope="session")
-def finished(prepared, tmp_path_factory) -> StageContext:
-    """A workspace with everything made; do not change it."""
-    context = copy_of(prepared, tmp_path_factory.mktemp("finished"))
-    sweep(context)
-    conclude(context)
-    return context
 
 
 def copy_of(context: StageContext, workspace: Path) -> StageContext:
