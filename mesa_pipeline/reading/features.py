@@ -15,7 +15,7 @@ import numpy as np
 
 from mesa_pipeline.reading.passages import ARTICLES, TOKEN, Unit
 from mesa_pipeline.reading.questions import FORMS, FUNCTION_WORDS, QuestionView, stem, stem_pairs
-from mesa_pipeline.reading.relevance import Candidate, Material
+from mesa_pipeline.reading.relevance import FEW_TEXTS, Candidate, Material
 
 LEXICON = tuple(sorted(FUNCTION_WORDS))
 WORD_IDS = {word: number for number, word in enumerate(LEXICON)}
@@ -221,14 +221,14 @@ class FeatureBuilder:
         before = self._before(candidate.unit)
         asked = [self._is_asked[token] for token in tokens]
         around = [False, *asked, False]
-        count, steps = len(self._candidates), max(min(len(self._question.steps), COUNTED_STEPS), 1)
+        count, steps = max(len(self._candidates), FEW_TEXTS), max(min(len(self._question.steps), COUNTED_STEPS), 1)
         return [
             (
                 asked[position],
                 self._rarity[token],
                 around[position] or around[position + 2],
                 UNKNOWN_NOVELTY if before is None else token not in before,
-                self._spread[token] / count,
+                (self._spread[token] - 1) / count,
                 self._in_steps[token] / steps,
                 token in WORD_IDS and token in self._question.tokens,
             )

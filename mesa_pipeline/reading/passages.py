@@ -26,7 +26,7 @@ TURN = re.compile(r"(?:\[([^\]\n]{1,60})\] )?([A-Z][\w.'-]{0,30}(?: [A-Z][\w.'-]
 REFERRAL = "Also relevant, shown above: "
 RECORD_FIELDS: tuple[tuple[str, Field], ...] = (("Action: ", "action"), ("Observation: ", "observation"))
 CLAUSE_END = re.compile(r"(?<=[.!?;])\s+|\s\|\s|(?<=[,}\]])\s*(?=[\"'][\w .-]{1,40}[\"']\s*:)")
-ESCAPE = re.compile(r"\\+([ntr\"'/])")
+ESCAPE = re.compile(r"(?<!\\)\\++([ntr\"'/])")
 UNESCAPED = {"n": "\n", "t": " ", "r": " "}
 TOKEN = re.compile(r"\w+")
 ARTICLES = frozenset({"a", "an", "the"})

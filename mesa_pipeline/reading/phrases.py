@@ -24,7 +24,7 @@ BEING_WORDS = frozenset({"is", "was", "are", "were", "m", "s"})
 CAPITAL, DIGITS = 5, 1
 
 PHRASE_FEATURES = (
-    *("size", "one_word", "two_words", "three_words", "large", "asked", "all_asked", "rarity", "rarest", "capital", "digits"),
+    *("length", "one_word", "two_words", "three_words", "large", "asked", "all_asked", "rarity", "rarest", "capital", "digits"),
     *(
         "number_word",
         "near_asked",
@@ -47,10 +47,19 @@ PHRASE_FEATURES = (
         "unasked",
         "agreed",
         "two_clauses",
-        "named",
+        "names",
     ),
     *("who*capital", "where*after_place", "where*capital", "count*number_word", "count*digits", "why*gerund", "why*after_to"),
-    *("why*large", "what*two_words", "matched*near_asked", "matched*after_asked", "matched*asked", "matched*rarest"),
+    *(
+        "why*large",
+        "what*two_words",
+        "name*capital",
+        "name*near_asked",
+        "matched*near_asked",
+        "matched*after_asked",
+        "matched*asked",
+        "matched*rarest",
+    ),
 )
 FEATURES = (*PHRASE_FEATURES, *QUESTION_FEATURES, *UNIT_FEATURES)
 
@@ -131,7 +140,7 @@ class _Describer:
         classes = word_classes(unit).rows[span.start : span.end].mean(axis=0).tolist()
         before = unit.tokens[span.start - 1] if span.start else ""
         shape = {
-            "size": math.log(size),
+            "length": math.log(size),
             "two_words": float(size == 2),
             "large": float(size >= LARGE_PHRASE),
             "asked": asked,
@@ -145,7 +154,7 @@ class _Describer:
         }
         near, after, *around = self._surroundings(unit, span)
         return (
-            *(shape["size"], size == 1, shape["two_words"], size == 3, shape["large"], asked, asked == 1.0),
+            *(shape["length"], size == 1, shape["two_words"], size == 3, shape["large"], asked, asked == 1.0),
             *(sum(rarities) / size, shape["rarest"], shape["capital"], shape["digits"], shape["number_word"], near, after),
             *around,
             *(span.start == 0, span.end == len(unit.tokens), 1 - len(content) / size, "and" in tokens, "of" in tokens),
@@ -154,7 +163,7 @@ class _Describer:
             min(self._agreed[tokens] - 1, MANY_SOURCES),
             _clause_of(unit)[span.start] != _clause_of(unit)[span.end - 1],
             any(token in self._question.tokens and token.capitalize() in self._question.text for token in tokens),
-            *self._by_form(shape),
+            *self._by_form(shape, near),
             *(candidate.matched * figure for figure in (near, after, asked, shape["rarest"])),
         )
 
@@ -174,7 +183,7 @@ class _Describer:
             float(span.end - span.start == len(unit.tokens)),
         )
 
-    def _by_form(self, shape: dict[str, float]) -> tuple[float, ...]:
+    def _by_form(self, shape: dict[str, float], near: float) -> tuple[float, ...]:
         forms = self._question.forms
         who, count, why = forms["asks_who"], forms["asks_count"], forms["asks_why"]
         return (
@@ -187,4 +196,6 @@ class _Describer:
             why * shape["after_to"],
             why * shape["large"],
             self._what * shape["two_words"],
+            forms["asks_name"] * shape["capital"],
+            forms["asks_name"] * near,
         )

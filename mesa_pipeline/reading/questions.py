@@ -31,6 +31,10 @@ FORMS = {
     "asks_change": re.compile(r"\bchange|\bstate\b|\bupdate"),
     "asks_place": re.compile(r"\blocations?\b|\bwhere\b|\bcontain|\binventory\b"),
     "asks_who": re.compile(r"\bwho(?:se|m)?\b"),
+    "asks_name": re.compile(
+        r"\bnamed?\b|\b(?:what|which) (?:\w+ )?(?:city|cities|country|countries|town|state|place|company|brand|book|film|movie"
+        r"|game|song|band|artist|author|person|restaurant|month|day|language|team|tool|file|table|function|class)s?\b|\bwho\b|\bwhere\b"
+    ),
     "asks_evidence": re.compile(r"\bevidence\b|\bidentify\b|\btrace\b|\bdescribe\b|\bsteps\b"),
 }
 ASKED_ACTIONS = re.compile(r"\b(?:which|what) (?:[\w-]+ )?actions\b")

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from mesa_pipeline.reading.passages import ARTICLES, TOKEN, Unit
@@ -20,8 +20,10 @@ from mesa_pipeline.reading.questions import FUNCTION_WORDS
 ROUNDS = 3
 FIRST_RATIO = 0.15
 SMALLEST_RATIO = 0.02
-CLAUSE_MARK = re.compile(r"[,;:|()\[\]{}\"\n]|\s[-\u2013\u2014>]+\s|[.!?]\s|'\s|\s'")
+CLAUSE_MARK = re.compile(r"[,;:](?=\s)|[|()\[\]{}\"\n]|\s[-\u2013\u2014>]+\s|[.!?]\s|'\s|\s'")
 CITED_WORD = "step"
+SHORT_UNIT = 6
+SHORTEST_CLAUSE = 3
 
 
 class Span(NamedTuple):
@@ -82,8 +84,16 @@ class QuotingRules:
 
 @lru_cache(8192)
 def split_clauses(unit: Unit) -> tuple[Span, ...]:
-    """Clauses of a unit: what stands between marks of punctuation."""
-    return _split(unit, by_function_words=False)
+    """Clauses of a unit: what stands between marks of punctuation; a short unit is one clause, scraps join what follows."""
+    size = len(unit.tokens)
+    if size <= SHORT_UNIT:
+        return (Span(0, size),)
+    spans = _split(unit, by_function_words=False)
+    cuts = [0]
+    for span in spans:
+        if span.start - cuts[-1] >= SHORTEST_CLAUSE and size - span.start >= SHORTEST_CLAUSE:
+            cuts.append(span.start)
+    return tuple(Span(*edges) for edges in pairwise([*cuts, size]))
 
 
 @lru_cache(8192)
@@ -93,21 +103,24 @@ def split_phrases(unit: Unit) -> tuple[Span, ...]:
 
 
 def choose_quotes(options: Sequence[Option], expected_words: float, rules: QuotingRules) -> list[Quote]:
-    """The quotes with the largest expected F1, in the order they were found most worth.
+    """The most relevant unit, and whatever raises the expected F1 of quoting it, most worth first.
 
     Args:
-        options: Units to choose from.
+        options: Units to choose from, the most relevant first.
         expected_words: Length a good answer is expected to have.
         rules: How to quote.
 
     Returns:
-        At least one quote where there is an option.
+        Always a quote of the first option: chances fitted on long logs are low for the rare words that a short answer is made
+        of, and an answer without what matches best is no answer. None only where there is no option.
     """
     ratio = FIRST_RATIO
     draft = _Draft(rules, ratio)
     for _ in range(ROUNDS):
         draft = _Draft(rules, ratio)
-        for option in sorted(options, key=lambda option: -_best_run(option.chances, option.clauses, ratio).worth):
+        for option in options[:1]:
+            draft.consider(option, unconditionally=True)
+        for option in sorted(options[1:], key=lambda option: -_best_run(option.chances, option.clauses, ratio).worth):
             draft.consider(option)
         ratio = max(draft.shared / (draft.words + expected_words), SMALLEST_RATIO)
     return draft.quotes
@@ -125,7 +138,7 @@ class _Draft:
     _used: Counter[str] = field(default_factory=Counter)
     _cited: set[int] = field(default_factory=set)
 
-    def consider(self, option: Option) -> None:
+    def consider(self, option: Option, unconditionally: bool = False) -> None:
         chances = self._remaining(option)
         run = _best_run(chances, option.clauses, self.ratio)
         step = option.unit.source.steps[0] if option.unit.source.steps else None
@@ -133,9 +146,8 @@ class _Draft:
         extra = 0 if step is None or step in self._cited else 2
         size = run.span.end - run.span.start + extra
         worth = run.worth + cited - extra * self.ratio
-        if self.quotes and (
-            run.worth <= 0 or worth <= self.rules.quote_cost * self.ratio or self.words + size > self.rules.max_words
-        ):
+        too_long = self.words + size > self.rules.max_words
+        if not unconditionally and (worth <= self.rules.quote_cost * self.ratio or too_long):
             return
         self.quotes.append(Quote(option.unit, run.span))
         self.shared += sum(chances[run.span.start : run.span.end]) + cited

@@ -9,8 +9,8 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from mesa_pipeline.reading.passages import Passage, Unit, read_passages, split_section
-from mesa_pipeline.reading.questions import QuestionView, stem
+from mesa_pipeline.reading.passages import Passage, Unit, read_passages, split_section, words
+from mesa_pipeline.reading.questions import FUNCTION_WORDS, QuestionView, stem
 
 REMEMBERED_CHARS = 3_000_000
 REMEMBERED_SECTIONS = 24
@@ -18,6 +18,9 @@ NEIGHBOUR_REFERENCE = 0.3
 PARTIAL_REFERENCE = 0.5
 REFERENCE_SHARE = 0.5
 PASSAGE_SHARE = 0.2
+BACKGROUND_TEXTS = 20
+FEW_TEXTS = 10
+BACKGROUND_SHARE = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +90,7 @@ class Material:
     def rarity(self, token: str) -> float:
         """Inverse unit frequency of a word, in [0, 1]."""
         count = sum(section.tokens[token] for section in self.sections if token in section.tokens)
-        return _rarity(count, self.units)
+        return _rarity(count, self.units, BACKGROUND_SHARE if token in FUNCTION_WORDS else 0.0)
 
     def stem_rarity(self, piece: str) -> float:
         """Inverse passage frequency of a stem, in [0, 1]; 0 where no passage has it."""
@@ -95,8 +98,9 @@ class Material:
         return _rarity(count, self.passages) if count else 0.0
 
     def repetition(self, head: tuple[str, ...]) -> float:
-        """Share of passages with a line that begins like this."""
-        return sum(section.heads.get(head, 0) for section in self.sections) / self.passages
+        """Share of passages, beside one, with a line that begins like this; few passages count as ``FEW_TEXTS``."""
+        count = sum(section.heads.get(head, 0) for section in self.sections)
+        return max(count - 1, 0) / max(self.passages, FEW_TEXTS)
 
     def step_tokens(self, step: int) -> frozenset[str] | None:
         """Words told of one step; ``None`` where no passage is about it alone."""
@@ -106,8 +110,15 @@ class Material:
 
 @dataclass
 class SectionMemory:
-    """Remembers analysed text, least recently used out first, within a bound on characters."""
+    """Remembers analysed text, least recently used out first.
 
+    Attributes:
+        max_chars: Most characters of analysed pieces to remember.
+        max_sections: Most sections to remember.
+    """
+
+    max_chars: int = REMEMBERED_CHARS
+    max_sections: int = REMEMBERED_SECTIONS
     _pieces: "OrderedDict[str, tuple[IndexedPassage, ...]]" = field(default_factory=OrderedDict)
     _sections: "OrderedDict[str, SectionIndex]" = field(default_factory=OrderedDict)
     _chars: int = 0
@@ -119,7 +130,7 @@ class SectionMemory:
             return self._sections[text]
         passages = tuple(indexed for piece in split_section(text) for indexed in self._piece(piece))
         self._sections[text] = index_section(passages)
-        while len(self._sections) > REMEMBERED_SECTIONS:
+        while len(self._sections) > self.max_sections:
             self._sections.popitem(last=False)
         return self._sections[text]
 
@@ -130,17 +141,17 @@ class SectionMemory:
         indexed = tuple(index_passage(passage) for passage in read_passages(piece))
         self._pieces[piece] = indexed
         self._chars += len(piece)
-        while self._chars > REMEMBERED_CHARS and len(self._pieces) > 1:
+        while self._chars > self.max_chars and len(self._pieces) > 1:
             dropped, _ = self._pieces.popitem(last=False)
             self._chars -= len(dropped)
         return indexed
 
 
 def index_passage(passage: Passage) -> IndexedPassage:
-    """Positions of a passage's units by stem."""
+    """Positions of a passage's units by stem; what someone said is found by the speaker's name too."""
     postings: dict[str, list[int]] = {}
     for position, unit in enumerate(passage.units):
-        for piece in {stem(token): None for token in unit.tokens}:
+        for piece in {stem(token): None for token in (*unit.tokens, *words(unit.source.speaker))}:
             postings.setdefault(piece, []).append(position)
     tokens = frozenset(token for unit in passage.units for token in unit.tokens)
     return IndexedPassage(passage, tokens, {piece: tuple(positions) for piece, positions in postings.items()})
@@ -194,8 +205,10 @@ def find_candidates(question: QuestionView, material: Material, limit: int) -> l
     return sorted(found.values(), key=lambda candidate: -candidate.priority)[:limit]
 
 
-def _rarity(count: int, size: int) -> float:
-    return max(math.log((size + 1) / (count + 0.5)) / math.log(2 * size + 2), 0.0)
+def _rarity(count: int, size: int, background_share: float = 0.0) -> float:
+    """Inverse frequency in ``size`` texts at hand and some imagined ones, without which a word would be rare in none of few."""
+    size += BACKGROUND_TEXTS
+    return max(math.log((size + 1) / (count + background_share * BACKGROUND_TEXTS + 0.5)) / math.log(2 * size + 2), 0.0)
 
 
 def _best_by_step(passages: Iterable[IndexedPassage], matched: Iterable[float]) -> dict[int, float]:
