@@ -125,11 +125,11 @@ def to_graph(triples: Sequence[Triple]) -> "nx.MultiDiGraph[str]":
         fact = (source_key, relation, target_key, triple.step)
         if fact in known or not (source_key and relation and target_key):
             continue
+        number = len(known)  # each fact is one edge; asking the graph for its number of edges would count them anew each time
         known.add(fact)
         for key, label in ((source_key, subject), (target_key, target)):
             if key not in graph:
                 graph.add_node(key, label=label)
-        number = graph.number_of_edges()
         graph.add_edge(source_key, target_key, key=number, id=number, relation=relation, step=triple.step, time=triple.time)
     return graph
 
