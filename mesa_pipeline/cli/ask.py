@@ -7,21 +7,16 @@ from typing import Any
 import click
 
 from mesa_pipeline import subsets
-from mesa_pipeline.artifacts import Layout
+from mesa_pipeline.api import Mesa
 from mesa_pipeline.cli.options import settings_options
 from mesa_pipeline.cli.terminal import Terminal
 from mesa_pipeline.config import Settings
 from mesa_pipeline.datasets import DATASETS, dataset_source
-from mesa_pipeline.errors import ArtifactError, DataError
-from mesa_pipeline.policies import FittedPolicy
-from mesa_pipeline.policies.fixed import FixedPolicy
-from mesa_pipeline.search.freeze import load_frozen
-from mesa_pipeline.stages.ask import AskResult, MemoryShelf, Selector, ask
-from mesa_pipeline.stages.context import open_reading, structures_of
+from mesa_pipeline.errors import DataError
+from mesa_pipeline.stages.ask import AskResult
 from mesa_pipeline.types import Episode
 
 PREVIEW_CHARS = 280
-SHELF = "asked"
 
 
 @click.command("ask")
@@ -57,31 +52,11 @@ def ask_command(  # noqa: PLR0913 - one parameter for each option
     mesa ask --data run.jsonl "Which command failed at step 12?"
     mesa ask --dataset synthetic --episode synthetic-0003 "What happened after step 5?"
     """
-    policy = open_selector(policy_name, workspace, settings)
+    mesa = Mesa(workspace, policy_name, settings)
     trajectory = choose_episode(data, dataset, episode, settings).trajectory
-    memories = MemoryShelf(structures_of(settings), Layout(workspace, SHELF))
-    result = ask(question, trajectory, policy, memories, open_reading(settings, dataset))
+    result = mesa.ask(question, trajectory)
     show(terminal, result, PREVIEW_CHARS if not full else None)
     terminal.result(as_json(question, trajectory.id, result))
-
-
-def open_selector(name: str | None, workspace: Path, settings: Settings) -> Selector:
-    """A frozen policy by folder, a fixed subset by its label, or the policy frozen last in the workspace.
-
-    Raises:
-        ArtifactError: There is none; says how to make one.
-    """
-    if name is None:
-        return load_frozen(_latest_frozen(workspace))
-    if Path(name).is_dir():
-        return load_frozen(Path(name))
-    codes = name.upper().split("+")
-    if not set(codes) <= set(subsets.STRUCTURE_CODES):
-        raise ArtifactError(
-            f"--policy {name!r} is neither a folder nor a subset such as S+T of {'+'.join(subsets.STRUCTURE_CODES)}"
-        )
-    fixed = FixedPolicy(subsets.encode(codes))
-    return FittedPolicy(fixed, {})
 
 
 def choose_episode(data: Path | None, dataset: str, wanted: str | None, settings: Settings) -> Episode:
@@ -141,15 +116,6 @@ def as_json(question: str, trajectory_id: str, result: AskResult) -> dict[str, A
         "evidence": evidence,
         "seconds": dict(result.seconds),
     }
-
-
-def _latest_frozen(workspace: Path) -> Path:
-    manifests = sorted(workspace.glob("*/policies/seed-*/frozen/manifest.json"), key=lambda path: path.stat().st_mtime)
-    if not manifests:
-        raise ArtifactError(
-            f"no frozen policy in {workspace}; make one with `mesa run`, or choose structures yourself, as in --policy S+T"
-        )
-    return manifests[-1].parent
 
 
 def _steps(steps: Sequence[int]) -> str:

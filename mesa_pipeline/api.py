@@ -1,0 +1,75 @@
+"""MESA from Python: ask questions over trajectories with a frozen policy.
+
+Like the command line, this is a root: settings and environment are read here.
+"""
+
+from pathlib import Path
+
+from mesa_pipeline import subsets
+from mesa_pipeline.artifacts import Layout
+from mesa_pipeline.config import Settings, load_settings
+from mesa_pipeline.errors import ArtifactError
+from mesa_pipeline.policies import FittedPolicy
+from mesa_pipeline.policies.fixed import FixedPolicy
+from mesa_pipeline.search.freeze import load_frozen
+from mesa_pipeline.stages.ask import AskResult, MemoryShelf, Selector, ask
+from mesa_pipeline.stages.context import open_reading, structures_of
+from mesa_pipeline.types import Trajectory
+
+SHELF = "asked"
+
+
+class Mesa:
+    """Answers questions, reading only the structures that a policy selects; memories are built once and kept.
+
+    Args:
+        workspace: Folder of the artifacts; memories of trajectories asked about are kept in it.
+        policy: A frozen policy's folder, or a fixed subset such as ``"S+T"``; by default the policy frozen last in the
+            workspace.
+        settings: By default those of ``params.yaml`` and the environment.
+
+    Raises:
+        ArtifactError: There is no such policy; says how to make one.
+        ConfigError: The settings are wrong.
+    """
+
+    def __init__(
+        self,
+        workspace: Path = Path("workspace"),
+        policy: str | Path | None = None,
+        settings: Settings | None = None,
+    ) -> None:
+        self._settings = settings or load_settings()
+        self._policy = open_selector(policy, workspace)
+        self._memories = MemoryShelf(structures_of(self._settings), Layout(workspace, SHELF))
+        self._reading = open_reading(self._settings, SHELF)
+
+    def ask(self, question: str, trajectory: Trajectory) -> AskResult:
+        """Answer one question over one trajectory; the result says what was read, why, and what it cost."""
+        return ask(question, trajectory, self._policy, self._memories, self._reading)
+
+
+def open_selector(policy: str | Path | None, workspace: Path) -> Selector:
+    """A frozen policy by folder, a fixed subset by its label, or the policy frozen last in the workspace.
+
+    Raises:
+        ArtifactError: There is none; says how to make one.
+    """
+    if policy is None:
+        return load_frozen(_latest_frozen(workspace))
+    if Path(policy).is_dir():
+        return load_frozen(Path(policy))
+    codes = str(policy).upper().split("+")
+    if not set(codes) <= set(subsets.STRUCTURE_CODES):
+        known = "+".join(subsets.STRUCTURE_CODES)
+        raise ArtifactError(f"policy {str(policy)!r} is neither a folder nor a subset of {known}, such as S+T")
+    return FittedPolicy(FixedPolicy(subsets.encode(codes)), {})
+
+
+def _latest_frozen(workspace: Path) -> Path:
+    manifests = sorted(workspace.glob("*/policies/seed-*/frozen/manifest.json"), key=lambda path: path.stat().st_mtime)
+    if not manifests:
+        raise ArtifactError(
+            f"no frozen policy in {workspace}; make one with `mesa run`, or choose structures yourself, as in --policy S+T"
+        )
+    return manifests[-1].parent
