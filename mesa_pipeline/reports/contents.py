@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from mesa_pipeline.evaluation.prefill import prefill_share
 from mesa_pipeline.outcomes import OutcomeMatrix
 from mesa_pipeline.reports import figures, metrics, tables, text
 from mesa_pipeline.reports.cost_figure import cost_figure
@@ -142,6 +143,7 @@ def _coverage_section(inputs: ReportInputs) -> Section:
         ("Outcomes scored", text.number(matrix.scores.size - matrix.unscored)),
         ("Outcomes read but unscored", text.number(failed)),
         ("Outcomes missing", text.number(missing)),
+        ("Evidence tokens new to a prefix cache, of all read in the sweep", text.percent(prefill_share(matrix), 1)),
         ("Rows left out by --skip-invalid", text.number(len(inputs.skipped))),
         *(
             (

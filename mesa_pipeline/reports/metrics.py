@@ -8,6 +8,7 @@ import numpy as np
 
 from mesa_pipeline import subsets
 from mesa_pipeline.evaluation.evaluate import EvaluationKind
+from mesa_pipeline.evaluation.prefill import prefill_share
 from mesa_pipeline.reports.findings import SubsetFinding
 from mesa_pipeline.reports.headline import frozen_gap, token_share
 from mesa_pipeline.reports.inputs import ReportInputs
@@ -46,6 +47,7 @@ def flat_metrics(inputs: ReportInputs, findings: Sequence[SubsetFinding], found:
         "swept_best_subset_tokens": best.tokens,
         "swept_all_score": full.score,
         "swept_all_tokens": full.tokens,
+        "prefill_share": prefill_share(inputs.matrix),
     }
     for kind in REPORTED_KINDS:
         standing = first_of_kind(found, kind)

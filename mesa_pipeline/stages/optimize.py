@@ -40,6 +40,8 @@ def optimize(context: StageContext, seed: int, tracker: Tracker) -> Summary:
         "validation_score": round(100 * frozen.validation.score, 2),
         "validation_tokens": round(frozen.validation.tokens),
     }
+    if unswept := len(train.unswept) + len(validation.unswept):
+        facts["questions_without_outcome"] = unswept
     return Summary(f"optimize seed {seed}", int(not kept), int(kept), time.perf_counter() - started, facts=facts)
 
 

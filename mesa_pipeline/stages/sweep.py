@@ -44,19 +44,24 @@ def sweep(context: StageContext) -> Summary:
     """Complete the outcome table.
 
     Counts outcomes: those computed by this call are ``made``, those found are ``kept``. A question that fails is listed, the
-    others go on, and the next call tries just those again.
+    others go on, and the next call tries just those again. So it is with an episode that lacks some evidence: it is marked
+    incomplete, never scored from the structures that are left.
 
     Raises:
-        ArtifactError: The evidence is not there or is outdated; says which command makes it.
+        ArtifactError: A structure's evidence is not there or outdated for every episode; says which command makes it.
     """
     started = time.perf_counter()
     manifest = read_manifest(context.layout)
     asked = [entry for entry in manifest.episodes if entry.question_count]
     stale = [entry for entry in asked if not is_swept(context, entry)]
-    _require_evidence(context, stale)
+    lacking = _lacking_evidence(context, asked, stale)
     with exclusive(context.layout):
-        run = _SweepRun(context, stale)
+        run = _SweepRun(context, [entry for entry in stale if entry.id not in lacking])
         failed = run.complete()
+        for entry in stale:
+            if entry.id in lacking:
+                run.leave_out(entry)
+                failed.append(f"episode {entry.id!r}: {lacking[entry.id]}")
         remove_others(context.layout.outcomes("any").parent, manifest)
     kept = sum(entry.question_count for entry in asked) * len(subsets.ALL_SUBSETS) - run.made - run.missing
     facts: dict[str, object] = {"subsets": len(subsets.ALL_SUBSETS), "questions": sum(e.question_count for e in asked)}
@@ -75,15 +80,25 @@ def is_swept(context: StageContext, entry: EpisodeEntry) -> bool:
     return is_current(context.layout.outcomes(entry.key), outcomes_fingerprint(context, entry))
 
 
-def _require_evidence(context: StageContext, entries: list[EpisodeEntry]) -> None:
+def _lacking_evidence(context: StageContext, asked: list[EpisodeEntry], stale: list[EpisodeEntry]) -> dict[str, str]:
+    """What keeps a stale episode from being swept, by episode id; empty when nothing does.
+
+    Raises:
+        ArtifactError: Some structure has current evidence for none of the episodes asked about.
+    """
+    lacking: dict[str, str] = {}
     for structure in structures_of(context.settings).values():
-        missing = [entry.id for entry in entries if not is_retrieved(context.layout, structure, entry)]
-        if missing:
-            raise ArtifactError(
-                f"{structure.name} evidence is missing or outdated for {len(missing)} episodes (first: {missing[0]!r}); "
-                f"run `mesa build --structure {structure.code}` and `mesa retrieve --structure {structure.code}`, "
-                "or `mesa run` for everything"
-            )
+        missing = [entry for entry in stale if not is_retrieved(context.layout, structure, entry)]
+        fault = f"{structure.name} evidence is missing or outdated"
+        remedy = (
+            f"run `mesa build --structure {structure.code}` and `mesa retrieve --structure {structure.code}`, "
+            "or `mesa run` for everything"
+        )
+        if missing and not any(is_retrieved(context.layout, structure, entry) for entry in asked):
+            raise ArtifactError(f"{fault} for {len(missing)} episodes (first: {missing[0].id!r}); {remedy}")
+        for entry in missing:
+            lacking.setdefault(entry.id, f"{fault}; {remedy}")
+    return lacking
 
 
 @dataclass
@@ -126,6 +141,12 @@ class _SweepRun:
             episode.journal.publish_incomplete(_in_order(episode))
         return failed
 
+    def leave_out(self, entry: EpisodeEntry) -> None:
+        """Mark an episode that cannot be swept: what it has of outcomes stays readable, but is not called current."""
+        episode = _open_episode(self._context, entry)
+        episode.journal.publish_incomplete(_in_order(episode))
+        self.missing += len(episode.remaining) * len(subsets.ALL_SUBSETS)
+
     def _left(self) -> int:
         opened = sum(len(episode.remaining) for episode in self._open.values())
         return opened + sum(entry.question_count for entry in self._entries[self._started :])
@@ -134,13 +155,11 @@ class _SweepRun:
         """Open questions in order; opens an episode's journal when its turn comes."""
         for entry in self._entries:
             self._started += 1
-            header = {"fingerprint": outcomes_fingerprint(self._context, entry), "episode_id": entry.id}
-            journal = Journal(self._context.layout.outcomes(entry.key), header)
-            order = {question.id: n for n, question in enumerate(read_questions(self._context.layout, entry.key))}
-            remaining = set(order) - _complete_questions(journal)
-            self._open[entry.key] = _OpenEpisode(entry, order, journal, remaining)
+            episode = _open_episode(self._context, entry)
+            self._open[entry.key] = episode
+            todo = [question_id for question_id in episode.order if question_id in episode.remaining]
             self._finish_if_complete(entry.key)
-            yield from (QuestionUnit(entry, question_id) for question_id in order if question_id in remaining)
+            yield from (QuestionUnit(entry, question_id) for question_id in todo)
 
     def _store(self, unit: QuestionUnit, outcomes: list[Outcome]) -> None:
         episode = self._open[unit.entry.key]
@@ -156,6 +175,22 @@ class _SweepRun:
         if not self._open[key].remaining:
             episode = self._open.pop(key)
             episode.journal.finish(_in_order(episode))
+
+
+def _open_episode(context: StageContext, entry: EpisodeEntry) -> _OpenEpisode:
+    """Start or continue an episode's journal; its header names what made every outcome in it."""
+    reading = open_reading(context.settings, context.dataset)
+    header = {
+        "fingerprint": outcomes_fingerprint(context, entry),
+        "episode_id": entry.id,
+        "reader": reading.reader.name,
+        "reward": reading.reward.name,
+        "embedder": context.settings.llm.embedder,
+        "tokenizer": reading.counter.name,
+    }
+    journal = Journal(context.layout.outcomes(entry.key), header)
+    order = {question.id: n for n, question in enumerate(read_questions(context.layout, entry.key))}
+    return _OpenEpisode(entry, order, journal, set(order) - _complete_questions(journal))
 
 
 def _in_order(episode: _OpenEpisode) -> list[dict[str, Any]]:

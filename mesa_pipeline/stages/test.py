@@ -44,6 +44,8 @@ def test(context: StageContext, seed: int, tracker: Tracker) -> Summary:
             write_json(context.layout.test(seed), {"fingerprint": key, **result.to_json()})
             tracker.test(tracked_search(context, seed, search_key(context, seed)), _metrics(result))
     facts = _facts(read_test(context, seed))
+    if held_out.unswept:
+        facts["questions_without_outcome"] = len(held_out.unswept)
     return Summary(f"test seed {seed}", int(not kept), int(kept), time.perf_counter() - started, facts=facts)
 
 

@@ -13,6 +13,7 @@ from mesa_pipeline import subsets
 from mesa_pipeline.artifacts import read_header
 from mesa_pipeline.config import load_settings
 from mesa_pipeline.errors import ArtifactError, DataError
+from mesa_pipeline.stages.context import open_reading
 from mesa_pipeline.stages.ingest import ingest
 from mesa_pipeline.stages.split import read_split
 from mesa_pipeline.stages.storage import read_manifest, read_outcomes
@@ -139,8 +140,11 @@ def test_a_wrong_data_path_writes_nothing(small_settings, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_headers_name_the_episode(finished):
+def test_headers_name_the_episode_and_what_made_the_outcomes(finished):
     entry = read_manifest(finished.layout).episodes[0]
     header = read_header(finished.layout.outcomes(entry.key))
     assert header is not None
     assert header["episode_id"] == entry.id
+    reading = open_reading(finished.settings, "synthetic")
+    assert (header["reader"], header["tokenizer"]) == (reading.reader.name, reading.counter.name)
+    assert (header["reward"], header["embedder"]) == (reading.reward.name, "all-MiniLM-L6-v2")

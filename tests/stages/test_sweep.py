@@ -13,10 +13,11 @@ from mesa_pipeline.artifacts import exclusive, read_records
 from mesa_pipeline.errors import WorkspaceBusy
 from mesa_pipeline.stages import sweep as stage
 from mesa_pipeline.stages.storage import read_manifest
-from mesa_pipeline.stages.sweep import sweep
+from mesa_pipeline.stages.sweep import is_swept, sweep
+from mesa_pipeline.stages.table import read_table
 from mesa_pipeline.subsets import ALL_SUBSETS
 from tests.conftest import REPOSITORY
-from tests.pipeline import SMALL, copy_of
+from tests.pipeline import SMALL, conclude, copy_of
 from tests.stages.test_pipeline import contents
 
 
@@ -76,6 +77,39 @@ def test_a_question_that_fails_is_listed_and_only_it_is_tried_again(prepared, fi
     monkeypatch.setattr(stage, "sweep_question", real)
     again = sweep(context)
     assert (again.made, again.failed) == (len(ALL_SUBSETS), ())
+    assert contents(context.layout.outcomes("x").parent) == contents(finished.layout.outcomes("x").parent)
+
+
+def test_an_episode_whose_memory_failed_is_marked_and_never_scored(prepared, finished, tmp_path):
+    """One passage of one episode broke the graph builder: no evidence of it was stored."""
+    context = copy_of(prepared, tmp_path)
+    entry = read_manifest(context.layout).episodes[4]
+    memory = context.layout.memory("graph", entry.key)
+    evidence = context.layout.evidence("graph", entry.key)
+    held = evidence.read_bytes()
+    memory.unlink()
+    evidence.unlink()
+    for _ in range(2):
+        summary = sweep(context)
+        [failure] = summary.failed
+        assert entry.id in failure
+        assert "graph evidence is missing" in failure
+        assert "mesa build --structure G" in failure
+        assert not is_swept(context, entry)
+        assert list(read_records(context.layout.outcomes(entry.key), "x")) == []
+    every = [entry.id for entry in read_manifest(context.layout).episodes]
+    table = read_table(context, every)
+    assert set(table.unswept) == {f"{entry.id}#{k}" for k in range(entry.question_count)}
+    assert len(table.matrix) == read_manifest(context.layout).question_count - entry.question_count
+    summaries = {summary.stage: summary for summary in conclude(context)}
+    without = [
+        facts["questions_without_outcome"] for s in summaries.values() if "questions_without_outcome" in (facts := s.facts)
+    ]
+    assert sum(without) == entry.question_count * len(context.settings.splits.seeds)
+    page = (context.layout.report / "report.html").read_text(encoding="utf-8")
+    assert f"{entry.id}#0" in page
+    evidence.write_bytes(held)
+    assert sweep(context).failed == ()
     assert contents(context.layout.outcomes("x").parent) == contents(finished.layout.outcomes("x").parent)
 
 
