@@ -5,6 +5,7 @@ raising it, so that ``collect_episodes`` alone decides between stopping the load
 """
 
 import json
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,9 @@ from mesa_pipeline.types import Episode, Step
 
 ABSENT_MARKS = {"", "\u2014"}
 SHOWN_CHARS = 60
+SHOWN_ROWS = 10
 UTF8_BOM = b"\xef\xbb\xbf"
+_logger = logging.getLogger(__name__)
 
 
 class Placed(Protocol):
@@ -233,7 +236,7 @@ def collect_episodes(source: Path, rows: Iterable[P], read: Callable[[P], Episod
         source: What the rows come from, for messages.
         rows: The rows, in file order.
         read: Makes an episode of a row; raises ``DataError`` when it cannot.
-        skip_invalid: Leave a bad row out and list it, instead of stopping.
+        skip_invalid: Leave a bad row out and list it, instead of stopping; the first few are also logged.
 
     Raises:
         DataError: A row is bad and ``skip_invalid`` is off, or no episode remains.
@@ -256,6 +259,9 @@ def collect_episodes(source: Path, rows: Iterable[P], read: Callable[[P], Episod
             continue
         episodes[episode.id] = episode
         places[episode.id] = row.where
+    if skipped:
+        shown = [*skipped[:SHOWN_ROWS], *(["..."] if len(skipped) > SHOWN_ROWS else [])]
+        _logger.warning("%s: %d bad rows left out:\n  %s", source, len(skipped), "\n  ".join(shown))
     if not episodes:
         first = f"; the first of {len(skipped)} bad rows: {skipped[0]}" if skipped else ""
         raise DataError(f"no episode in {source}{first}; check that --dataset names the format of this file")

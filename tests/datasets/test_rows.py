@@ -1,4 +1,5 @@
 import json
+import logging
 from pathlib import Path
 
 import pytest
@@ -171,6 +172,18 @@ def test_one_bad_row_stops_the_load_or_is_listed() -> None:
     assert [episode.id for episode in loaded.episodes] == ["1", "2"]
     assert [line.split(":")[0] for line in loaded.skipped] == ["r2", "r3", "r4"]
     assert "was already used at r1" in loaded.skipped[1]
+
+
+def test_what_is_left_out_is_told_with_its_number(caplog: pytest.LogCaptureFixture) -> None:
+    rows = [Row("r0", {"id": 0}), *(Row(f"r{number}", problem=f"r{number}: broken") for number in range(1, 30))]
+    with caplog.at_level(logging.WARNING):
+        collect_episodes(Path("f"), rows, read_id, skip_invalid=True)
+    [told] = caplog.messages
+    assert told.startswith("f: 29 bad rows left out:\n  r1: broken\n")
+    assert told.endswith("r10: broken\n  ...")
+    caplog.clear()
+    collect_episodes(Path("f"), rows[:1], read_id, skip_invalid=True)
+    assert caplog.messages == []
 
 
 def test_skipping_everything_is_still_an_error() -> None:
