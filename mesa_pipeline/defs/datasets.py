@@ -1,14 +1,16 @@
 """Episodes, and how they are split."""
 
+from collections.abc import Sequence
 from functools import partial
 
 import dagster as dg
 
+from mesa_pipeline.datasets.splits import PARTS
 from mesa_pipeline.defs import metadata
 from mesa_pipeline.defs.partitions import asset_by_dataset, asset_by_seed
 from mesa_pipeline.defs.resources import Partition, Pipeline
 from mesa_pipeline.stages.ingest import ingest
-from mesa_pipeline.stages.split import split
+from mesa_pipeline.stages.split import read_split, split
 from mesa_pipeline.stages.storage import EpisodeEntry, read_manifest
 
 
@@ -28,8 +30,24 @@ def raw_trajectories(context: dg.AssetExecutionContext, pipeline: Pipeline) -> d
 @asset_by_seed(deps=[raw_trajectories], group_name="data")
 def split_partitions(context: dg.AssetExecutionContext, pipeline: Pipeline) -> dg.MaterializeResult[None]:
     """Which episodes train, validate and test a policy, for one split seed."""
-    summary = pipeline.perform(context, partial(split, seed=Partition.of(context).seed_drawn))
-    return dg.MaterializeResult(metadata=metadata.of_summary(summary))
+    seed = Partition.of(context).seed_drawn
+    summary = pipeline.perform(context, partial(split, seed=seed))
+    stage = pipeline.stage(context)
+    drawn, manifest = read_split(stage, seed), read_manifest(stage.layout)
+    rows = [_part_row(part, manifest.entries(getattr(drawn, part))) for part in PARTS]
+    warnings = {"not_covered": metadata.lines(drawn.warnings)} if drawn.warnings else {}
+    return dg.MaterializeResult(metadata={**metadata.of_summary(summary), "table_parts": metadata.rows_table(rows), **warnings})
+
+
+def _part_row(part: str, entries: Sequence[EpisodeEntry]) -> metadata.Row:
+    return {
+        "part": part,
+        "episodes": len(entries),
+        "questions": sum(entry.question_count for entry in entries),
+        "domains": len({entry.domain for entry in entries}),
+        "task types": len({entry.task_type for entry in entries}),
+        "question types": len({name for entry in entries for name in entry.qa_types}),
+    }
 
 
 def _domain_row(domain: str, entries: list[EpisodeEntry]) -> metadata.Row:

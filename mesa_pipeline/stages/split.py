@@ -1,5 +1,6 @@
 """Split: which episodes train, validate and test a policy, for one seed."""
 
+import logging
 import time
 from dataclasses import asdict
 
@@ -9,6 +10,8 @@ from mesa_pipeline.errors import ArtifactError
 from mesa_pipeline.stages.context import StageContext
 from mesa_pipeline.stages.storage import EpisodeEntry, Manifest, read_manifest
 from mesa_pipeline.types import Summary
+
+logger = logging.getLogger(__name__)
 
 
 def split(context: StageContext, seed: int) -> Summary:
@@ -27,6 +30,8 @@ def split(context: StageContext, seed: int) -> Summary:
         drawn = split_episodes(_infos(manifest), seed, context.settings.splits.ratio)
         with exclusive(context.layout):
             write_json(path, {"fingerprint": key, **asdict(drawn)})
+        for line in drawn.warnings:
+            logger.warning("split seed %d: %s", seed, line)
     drawn = read_split(context, seed)
     facts: dict[str, object] = {"train": len(drawn.train), "val": len(drawn.val), "test": len(drawn.test)}
     if drawn.warnings:

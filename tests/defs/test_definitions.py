@@ -9,6 +9,7 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
+from mesa_pipeline.datasets.splits import PARTS
 from mesa_pipeline.definitions import defs
 from mesa_pipeline.defs.partitions import BY_DATASET, BY_DATASET_AND_SEED
 from mesa_pipeline.defs.resources import Pipeline
@@ -136,6 +137,7 @@ def test_the_whole_graph_materialises_with_nothing_prepared(
     assert shown["made"].value == 10 * 4 * 31
     assert str(shown["plot_cost"].value).startswith("![")
     assert str(shown["table_subsets"].value).count("\n| ") >= 31
+    assert str(metadata_of(instance, "split_partitions")["table_parts"].value).count("\n| ") == 1 + len(PARTS)
     assert Path(str(metadata_of(instance, "comparison_report")["page"].value)).is_file()
 
 
