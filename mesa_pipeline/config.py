@@ -124,6 +124,7 @@ class StoresSettings(Section):
 
 
 class ExtractiveSettings(Section):
+    min_words: Annotated[int, Field(ge=0)]
     max_words: Positive
     max_units: Positive
     max_spoken_units: Positive

@@ -19,7 +19,7 @@ DRAWER = Trajectory(
 
 def test_a_fixed_subset_reads_just_its_structures(tmp_path, small_settings):
     mesa = Mesa(tmp_path, "T+R", small_settings)
-    result = mesa.ask("What did the agent find when it opened the drawer?", DRAWER)
+    result = mesa.ask("What does the drawer hold?", DRAWER)
     assert "brass key" in result.answer.text
     assert set(result.evidence) == {"T", "R"}
     assert sorted(path.name for path in (tmp_path / "asked" / "memories").iterdir()) == ["raw", "temporal"]

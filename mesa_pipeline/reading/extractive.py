@@ -43,7 +43,9 @@ class ExtractiveReader:
         self._settings = settings
         self._model = model or load_answer_model()
         self._memory = SectionMemory()
-        self._rules = QuotingRules(settings.max_words, settings.repeat_worth, settings.quote_cost, settings.citation_worth)
+        self._rules = QuotingRules(
+            settings.min_words, settings.max_words, settings.repeat_worth, settings.quote_cost, settings.citation_worth
+        )
 
     def identity(self) -> Mapping[str, Any]:
         return {

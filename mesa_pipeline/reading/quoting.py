@@ -70,12 +70,15 @@ class QuotingRules:
     """How to quote.
 
     Attributes:
+        min_words: Words, steps named included, below which the next most relevant unit is quoted whatever it seems worth: chances
+            fitted on long logs are low for the rare words that short evidence is made of.
         max_words: Most words of an answer.
         repeat_worth: What a word is worth the second time, as a share of the first; again for the third.
         quote_cost: Words' worth that a quote must have beyond its own, so that an answer is few quotes and not many scraps.
         citation_worth: How likely a good answer has the word "step", which precedes the quotes of every step.
     """
 
+    min_words: int
     max_words: int
     repeat_worth: float
     quote_cost: float
@@ -103,7 +106,7 @@ def split_phrases(unit: Unit) -> tuple[Span, ...]:
 
 
 def choose_quotes(options: Sequence[Option], expected_words: float, rules: QuotingRules) -> list[Quote]:
-    """The most relevant unit, and whatever raises the expected F1 of quoting it, most worth first.
+    """The most relevant units up to a least length, and whatever raises the expected F1 of quoting them, most worth first.
 
     Args:
         options: Units to choose from, the most relevant first.
@@ -111,16 +114,17 @@ def choose_quotes(options: Sequence[Option], expected_words: float, rules: Quoti
         rules: How to quote.
 
     Returns:
-        Always a quote of the first option: chances fitted on long logs are low for the rare words that a short answer is made
-        of, and an answer without what matches best is no answer. None only where there is no option.
+        Always a quote of the first option, since an answer without what matches best is no answer; none only where there is no
+        option.
     """
     ratio = FIRST_RATIO
     draft = _Draft(rules, ratio)
     for _ in range(ROUNDS):
         draft = _Draft(rules, ratio)
-        for option in options[:1]:
-            draft.consider(option, unconditionally=True)
-        for option in sorted(options[1:], key=lambda option: -_best_run(option.chances, option.clauses, ratio).worth):
+        remaining = list(options)
+        while remaining and draft.words < max(rules.min_words, 1):
+            draft.consider(remaining.pop(0), unconditionally=True)
+        for option in sorted(remaining, key=lambda option: -_best_run(option.chances, option.clauses, ratio).worth):
             draft.consider(option)
         ratio = max(draft.shared / (draft.words + expected_words), SMALLEST_RATIO)
     return draft.quotes

@@ -82,7 +82,7 @@ def test_a_question_over_ones_own_log(tmp_path):
     log = tmp_path / "log.jsonl"
     steps = [("open drawer", "It holds a brass key."), ("take key", "You have the brass key."), ("go north", "A locked gate.")]
     log.write_text("".join(json.dumps({"action": a, "observation": o}) + "\n" for a, o in steps))
-    arguments = ["ask", "--data", log, "--policy", "T+R", "--workspace", tmp_path / "w", "What was found at step 0?"]
+    arguments = ["ask", "--data", log, "--policy", "T+R", "--workspace", tmp_path / "w", "What does the drawer hold at step 0?"]
     shown = run(*arguments).stdout
     assert "brass key" in shown.split("Read:")[0]
     assert "step 0" in shown

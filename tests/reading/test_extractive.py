@@ -1,5 +1,7 @@
 """What the reader must do with evidence: quote the right part of it, lose with the wrong part, and not be lost in noise."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -112,10 +114,9 @@ def test_quotes_say_which_step_they_are_from(reader):
 def test_only_words_of_the_evidence_are_quoted(reader):
     question = "At step 5, why did the zebra flight with the purple ribbon go to Zurich instead of Mars?"
     evidence = records(*map(office, range(8)))
-    said = set(evidence.text.lower().replace(":", " ").replace(".", " ").split())
     answer = reader.answer(question, "", evidence).text
     assert answer
-    assert {word.strip(";:.,") for word in answer.lower().split()} <= said | {""}
+    assert set(re.findall(r"\w+", answer.lower())) <= set(re.findall(r"\w+", evidence.text.lower()))
 
 
 def test_answers_are_bounded(settings):

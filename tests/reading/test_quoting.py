@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from mesa_pipeline.reading.passages import Source, Unit, words
 from mesa_pipeline.reading.quoting import Option, Quote, QuotingRules, Span, choose_quotes, split_clauses, split_phrases
 
-RULES = QuotingRules(max_words=50, repeat_worth=0.0, quote_cost=0.0, citation_worth=0.0)
+RULES = QuotingRules(min_words=0, max_words=50, repeat_worth=0.0, quote_cost=0.0, citation_worth=0.0)
 
 
 def unit(text: str, *steps: int) -> Unit:
@@ -44,6 +44,12 @@ def test_only_the_clauses_worth_quoting_are_quoted():
     assert [quote.text for quote in choose_quotes([option], 3.0, RULES)] == ["key is red"]
 
 
+def test_up_to_a_least_length_the_most_relevant_units_are_quoted_whatever_they_seem_worth():
+    options = [Option(unit(f"a{number} b{number}"), [0.0, 0.0], [Span(0, 2)]) for number in range(5)]
+    found = choose_quotes(options, 6.0, QuotingRules(5, 50, 0.0, 0.0, 0.0))
+    assert [quote.unit for quote in found] == [option.unit for option in options[:3]]
+
+
 def test_a_repeated_word_is_worth_less():
     first, again, other = unit("key door"), unit("door key"), unit("lamp box")
     options = [Option(piece, [0.6, 0.6], [Span(0, 2)]) for piece in (first, again)] + [Option(other, [0.4, 0.4], [Span(0, 2)])]
@@ -52,14 +58,14 @@ def test_a_repeated_word_is_worth_less():
 
 def test_the_number_of_a_step_can_make_a_quote_worth_its_words():
     likely, unlikely = unit("it stopped", 3), unit("it started", 4)
-    rules = QuotingRules(50, 0.5, 0.0, 0.9)
+    rules = QuotingRules(0, 50, 0.5, 0.0, 0.9)
     options = [Option(likely, [0.2, 0.2], [Span(0, 2)], 0.9), Option(unlikely, [0.2, 0.2], [Span(0, 2)], 0.0)]
     assert [quote.unit for quote in choose_quotes(options, 2.0, rules)] == [likely]
 
 
 def test_answers_are_bounded_and_never_empty():
     options = [Option(unit(f"a{number} b{number} c{number}"), [0.9] * 3, [Span(0, 3)]) for number in range(40)]
-    found = choose_quotes(options, 100.0, QuotingRules(10, 0.5, 0.0, 0.0))
+    found = choose_quotes(options, 100.0, QuotingRules(0, 10, 0.5, 0.0, 0.0))
     assert sum(len(quote.unit.tokens) for quote in found) <= 10
     assert len(choose_quotes([Option(unit("x"), [0.0], [Span(0, 1)])], 5.0, RULES)) == 1
     assert choose_quotes([], 5.0, RULES) == []
