@@ -36,7 +36,7 @@ ui: $(INSTALLED) ## Open the asset graph in the browser
 	$(BIN)/mesa ui $(ARGS)
 
 test: $(INSTALLED) $(DVC_INSTALLED) ## Run all tests (PYTEST="-k name" for some)
-	$(BIN)/python -m pytest $(PYTEST)
+	$(BIN)/python -m pytest -n auto --dist loadfile $(PYTEST)
 
 check: $(INSTALLED) ## Lint, types, import directions, and that the Dagster definitions load
 	$(BIN)/ruff check .
