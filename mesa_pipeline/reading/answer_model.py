@@ -39,13 +39,15 @@ class AnswerModel:
 
     Args:
         weights: Weights by feature name, for each of ``words``, ``citation``, ``length`` and ``phrases``.
+        fitted_on: What data they were fitted on, for every result made with them to say.
 
     Raises:
         ConfigError: A weight has a name that is no feature.
     """
 
-    def __init__(self, weights: Mapping[str, Mapping[str, float]]) -> None:
+    def __init__(self, weights: Mapping[str, Mapping[str, float]], fitted_on: str = "nothing") -> None:
         self.fingerprint = fingerprint(weights)
+        self.fitted_on = fitted_on
         words = _vector(weights["words"], WORD_WEIGHTS)
         self._words, self._lexicon = words[: len(FEATURES)], np.append(words[len(FEATURES) :], 0.0)
         self._citation = _vector(weights["citation"], CITATION_FEATURES)
@@ -76,7 +78,7 @@ class AnswerModel:
 def load_answer_model() -> AnswerModel:
     """The model that ships with the package."""
     content: dict[str, Any] = json.loads(files("mesa_pipeline.reading").joinpath(WEIGHTS_FILE).read_text(encoding="ascii"))
-    return AnswerModel(content["weights"])
+    return AnswerModel(content["weights"], content["fitted_on"])
 
 
 def _vector(weights: Mapping[str, float], names: Sequence[str]) -> np.ndarray:

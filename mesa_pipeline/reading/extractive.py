@@ -53,6 +53,7 @@ class ExtractiveReader:
             "version": VERSION,
             "settings": self._settings.model_dump(mode="json"),
             "weights": self._model.fingerprint,
+            "fitted_on": self._model.fitted_on,
         }
 
     def answer(self, question: str, task: str, composed: ComposedEvidence) -> Answer:

@@ -98,11 +98,12 @@ def _tests(context: StageContext, table: Table) -> tuple[TestResult, ...]:
 
 def _provenance(context: StageContext, manifest: Manifest) -> dict[str, str]:
     reading = open_reading(context.settings, context.dataset)
+    fitted_on = reading.reader.identity().get("fitted_on")
     return {
         "dataset": context.dataset,
         "episodes": f"{len(manifest.episodes):,}",
         "questions": f"{manifest.question_count:,}",
-        "reader": reading.reader.name,
+        "reader": reading.reader.name + (f" (weights fitted on {fitted_on})" if fitted_on else ""),
         "reward": reading.reward.name,
         "embedder": context.settings.llm.embedder,
         "tokenizer": reading.counter.name,
