@@ -6,6 +6,7 @@ the factor over the size before it: 10 is linear.
 
 import argparse
 import resource
+import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -34,8 +35,9 @@ class Size:
         return f"{self.episodes:,} x {self.steps:,}"
 
 
-BY_STEPS = [Size(4, 10), Size(4, 100), Size(4, 1_000), Size(4, 10_000)]
-BY_EPISODES = [Size(10, 30), Size(100, 30), Size(1_000, 30)]
+QUESTIONS = 2
+BY_STEPS = [Size(1, 10), Size(1, 100), Size(1, 1_000), Size(1, 10_000)]
+BY_EPISODES = [Size(10, 10), Size(100, 10), Size(1_000, 10)]
 
 
 def measure(size: Size, structures: Sequence[str]) -> dict[str, float]:
@@ -43,7 +45,7 @@ def measure(size: Size, structures: Sequence[str]) -> dict[str, float]:
     overrides = [
         f"datasets.synthetic.episodes={size.episodes}",
         f"datasets.synthetic.steps={size.steps}",
-        "datasets.synthetic.questions=6",
+        f"datasets.synthetic.questions={QUESTIONS}",
     ]
     with tempfile.TemporaryDirectory() as folder:
         context = StageContext(Layout(Path(folder), "synthetic"), load_settings(overrides=overrides))
@@ -54,6 +56,7 @@ def measure(size: Size, structures: Sequence[str]) -> dict[str, float]:
             seconds[f"retrieve {STRUCTURE_NAMES[code]}"] = retrieve(context, code).seconds
         if set(structures) == set(STRUCTURE_CODES):
             seconds["sweep"] = sweep(context).seconds
+    print(f"{size}: {seconds}", file=sys.stderr)
     return seconds
 
 
@@ -77,7 +80,7 @@ def main() -> None:
         chosen = sizes[:-1] if arguments.quick else sizes
         started = time.perf_counter()
         measured = [measure(size, arguments.structures) for size in chosen]
-        print(f"\n## {title} (episodes x steps)\n")
+        print(f"\n## {title} (episodes x mean steps, {QUESTIONS} questions each)\n")
         print("\n".join(table(chosen, measured)))
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         print(f"\n{time.perf_counter() - started:.0f} s in all; peak memory of the main process {peak:,.0f} MB")
