@@ -1,7 +1,8 @@
 """The only module that knows paths and file formats.
 
 Every artifact is a JSON-lines file whose first line is a header with the fingerprint of all that went into it. A reader
-compares that one line to tell whether the artifact is current; a writer replaces the file in one step. Work that takes long is
+compares that one line to tell whether the artifact is current; a writer replaces the file in one step. A seal, the hash of the
+artifact's own content, tells whoever reads it whole that it was cut short or edited since. Work that takes long is
 first appended to a journal (``<file>.partial``), which survives ``kill -9`` and is continued by the next run.
 
 Text is written as ASCII JSON, so NUL bytes and lone surrogates survive the round trip. Nothing is pickled.
@@ -26,6 +27,7 @@ from mesa_pipeline.errors import ArtifactError, WorkspaceBusy
 Record = Mapping[str, Any]
 FINGERPRINT_CHARS = 20
 SLUG_CHARS = 40
+SEAL = "seal"
 
 
 def dump_json(value: Any) -> str:
@@ -148,24 +150,35 @@ def write_json(path: Path, value: Any) -> None:
     write_bytes(path, text.encode("ascii") + b"\n")
 
 
-def read_json(path: Path, made_by: str) -> Any:
-    """Read a JSON artifact; ``made_by`` is the command that makes it.
+def write_sealed_json(path: Path, value: Record) -> None:
+    """``write_json`` of an object that ``read_json`` refuses once it was edited."""
+    plain = json.loads(dump_json(value))
+    write_json(path, {**plain, SEAL: fingerprint(plain)})
+
+
+def read_json(path: Path, made_by: str) -> dict[str, Any]:
+    """Read a JSON artifact, without its seal; ``made_by`` is the command that makes it.
 
     Raises:
-        ArtifactError: It is not there, or damaged.
+        ArtifactError: It is not there, damaged, or was edited after it was sealed.
     """
     try:
-        return json.loads(path.read_bytes())
-    except FileNotFoundError as error:
-        raise ArtifactError(f"{path} is not there yet; make it with `{made_by}`") from error
-    except (ValueError, UnicodeDecodeError) as error:
-        raise ArtifactError(f"{path} is damaged ({error}); delete it and run `{made_by}`") from error
+        value = json.loads(_read_bytes(path, made_by))
+    except ValueError as error:
+        raise _damaged(path, str(error), made_by) from error
+    if not isinstance(value, dict) or not value:
+        raise _damaged(path, "it holds no object", made_by)
+    if value.pop(SEAL, None) not in (None, fingerprint(value)):
+        raise _damaged(path, "it was edited after it was written", made_by)
+    return value
 
 
 def write_records(path: Path, header: Record, records: Iterable[Record]) -> None:
-    """Write a whole artifact: the header line (which must hold ``fingerprint``), then one line a record."""
-    lines = [dump_json(header), *(dump_json(record) for record in records)]
-    write_bytes(path, ("\n".join(lines) + "\n").encode("ascii"))
+    """Write a whole artifact: the header line (which must hold ``fingerprint``), sealed, then one line a record."""
+    unsealed = {name: value for name, value in header.items() if name != SEAL}
+    body = "".join(dump_json(record) + "\n" for record in records).encode("ascii")
+    sealed = {**unsealed, SEAL: _records_seal(unsealed, body)}
+    write_bytes(path, dump_json(sealed).encode("ascii") + b"\n" + body)
 
 
 def read_header(path: Path) -> dict[str, Any] | None:
@@ -173,7 +186,7 @@ def read_header(path: Path) -> dict[str, Any] | None:
     try:
         with path.open("rb") as file:
             header = json.loads(file.readline())
-    except (FileNotFoundError, ValueError):
+    except (OSError, ValueError):
         return None
     return header if isinstance(header, dict) else None
 
@@ -185,21 +198,22 @@ def is_current(path: Path, expected: str) -> bool:
 
 
 def read_records(path: Path, made_by: str) -> Iterator[dict[str, Any]]:
-    """The records of an artifact, without its header.
+    """The records of an artifact, without its header, each parsed when its turn comes.
 
     Raises:
-        ArtifactError: It is not there, or a line is damaged; ``made_by`` is the command that makes it.
+        ArtifactError: It is not there, or is not what was written; ``made_by`` is the command that makes it.
     """
-    try:
-        with path.open("rb") as file:
-            file.readline()
-            for number, line in enumerate(file, start=2):
-                try:
-                    yield json.loads(line)
-                except ValueError as error:
-                    raise ArtifactError(f"{path}:{number} is damaged; delete the file and run `{made_by}`") from error
-    except FileNotFoundError as error:
-        raise ArtifactError(f"{path} is not there yet; make it with `{made_by}`") from error
+    first, _, body = _read_bytes(path, made_by).partition(b"\n")
+    header = _parse_object(first)
+    if header is None or "fingerprint" not in header:
+        raise _damaged(path, "it has no header", made_by)
+    if header.pop(SEAL, None) not in (None, _records_seal(header, body)):
+        raise _damaged(path, "it was cut short or edited after it was written", made_by)
+    for number, line in enumerate(io.BytesIO(body), start=2):
+        record = _parse_object(line)
+        if record is None:
+            raise _damaged(path, f"line {number} is not a record", made_by)
+        yield record
 
 
 def encode_arrays(arrays: Mapping[str, np.ndarray]) -> bytes:
@@ -213,6 +227,33 @@ def decode_arrays(content: bytes) -> dict[str, np.ndarray]:
     """Inverse of ``encode_arrays``; refuses pickled objects."""
     with np.load(io.BytesIO(content), allow_pickle=False) as stored:
         return {name: stored[name] for name in stored.files}
+
+
+def _read_bytes(path: Path, made_by: str) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError as error:
+        raise ArtifactError(f"{path} is not there yet; make it with `{made_by}`") from error
+    except OSError as error:
+        raise ArtifactError(f"cannot read {path}: {error.strerror}; correct that, or choose another --workspace") from error
+
+
+def _parse_object(line: bytes) -> dict[str, Any] | None:
+    try:
+        value = json.loads(line)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _records_seal(header: Record, body: bytes) -> str:
+    digest = hashlib.sha256(dump_json(header).encode("ascii"))
+    digest.update(body)
+    return digest.hexdigest()[:FINGERPRINT_CHARS]
+
+
+def _damaged(path: Path, reason: str, made_by: str) -> ArtifactError:
+    return ArtifactError(f"{path} is damaged ({reason}); delete it and run `{made_by}`")
 
 
 class Journal:
@@ -268,10 +309,7 @@ class Journal:
             return 0
         valid_bytes = 0
         for number, line in enumerate(content.splitlines(keepends=True)):
-            try:
-                record = json.loads(line) if line.endswith(b"\n") else None
-            except ValueError:
-                record = None
+            record = _parse_object(line) if line.endswith(b"\n") else None
             if record is None or (number == 0 and record != self._header):
                 break
             if number:
@@ -286,9 +324,14 @@ def exclusive(layout: Layout) -> Iterator[None]:
 
     Raises:
         WorkspaceBusy: Another process holds it.
+        ArtifactError: The workspace cannot be written.
     """
-    layout.root.mkdir(parents=True, exist_ok=True)
-    with layout.lock.open("a+") as file:
+    try:
+        layout.root.mkdir(parents=True, exist_ok=True)
+        lock = layout.lock.open("a+")
+    except OSError as error:
+        raise ArtifactError(f"cannot write {layout.root}: {error.strerror}; choose another --workspace") from error
+    with lock as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:

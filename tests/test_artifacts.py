@@ -1,4 +1,3 @@
-import json
 import multiprocessing
 import os
 import resource
@@ -65,8 +64,60 @@ def test_not_a_number_is_never_written(tmp_path):
 def test_a_damaged_record_is_named_with_its_line(tmp_path):
     path = tmp_path / "x.jsonl"
     path.write_text('{"fingerprint":"f"}\n{"a":1}\n{"a":\n')
-    with pytest.raises(ArtifactError, match=r"x\.jsonl:3.*make x"):
+    with pytest.raises(ArtifactError, match=r"x\.jsonl.*line 3.*make x"):
         list(artifacts.read_records(path, "make x"))
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda content: content.splitlines(keepends=True)[0],
+        lambda content: b"".join(content.splitlines(keepends=True)[:-1]),
+        lambda content: content[: len(content) // 2],
+        lambda content: content.replace(b'"score":1', b'"score":2'),
+        lambda content: content.replace(b'"task":"t"', b'"task":"u"'),
+        lambda content: b"",
+        lambda content: b"[]\n",
+        lambda content: b"{}\n",
+    ],
+    ids=["header alone", "a line short", "half", "edited", "header edited", "empty", "no object", "empty object"],
+)
+def test_records_cut_short_or_edited_are_refused_before_the_first_is_given(tmp_path, damage):
+    path = tmp_path / "x.jsonl"
+    artifacts.write_records(path, {"fingerprint": "f", "task": "t"}, [{"score": 1}, {"score": 3}])
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(ArtifactError, match="make x"):
+        next(artifacts.read_records(path, "make x"))
+
+
+@given(st.dictionaries(any_text.filter(lambda key: key != artifacts.SEAL), st.one_of(any_text, st.floats(0, 1)), min_size=1))
+def test_sealed_json_survives_the_round_trip(tmp_path_factory, value):
+    path = tmp_path_factory.mktemp("json") / "x.json"
+    artifacts.write_sealed_json(path, value)
+    assert artifacts.read_json(path, "make x") == value
+
+
+@pytest.mark.parametrize("content", ["", "[]", "null", "{}", '{"train": ["a"'])
+def test_json_that_is_no_object_is_damaged(tmp_path, content):
+    path = tmp_path / "x.json"
+    path.write_text(content)
+    with pytest.raises(ArtifactError, match="make x"):
+        artifacts.read_json(path, "make x")
+
+
+def test_edited_sealed_json_is_refused(tmp_path):
+    path = tmp_path / "x.json"
+    artifacts.write_sealed_json(path, {"train": ["a"], "test": ["b"]})
+    path.write_text(path.read_text().replace('"b"', '"a"'))
+    with pytest.raises(ArtifactError, match=r"edited.*make x"):
+        artifacts.read_json(path, "make x")
+
+
+def test_a_workspace_that_cannot_be_made_is_named(tmp_path):
+    (tmp_path / "file").write_text("x")
+    layout = artifacts.Layout(tmp_path / "file", "synthetic")
+    with pytest.raises(ArtifactError, match="--workspace"), artifacts.exclusive(layout):
+        pass
 
 
 def test_a_missing_artifact_names_the_command_that_makes_it(tmp_path):
@@ -128,7 +179,8 @@ def test_a_journal_is_continued_where_it_was_cut(tmp_path):
     again.append([{"n": 3}])
     again.finish(again.records)
     assert not partial.exists()
-    assert [json.loads(line) for line in target.read_text().splitlines()] == [header, {"n": 1}, {"n": 2}, {"n": 3}]
+    assert artifacts.is_current(target, "f")
+    assert list(artifacts.read_records(target, "make x")) == [{"n": 1}, {"n": 2}, {"n": 3}]
 
 
 @given(st.integers(min_value=0, max_value=200))

@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 
 from mesa_pipeline import __version__
-from mesa_pipeline.artifacts import exclusive, file_sha256, fingerprint, is_current, slug, write_json
+from mesa_pipeline.artifacts import exclusive, file_sha256, fingerprint, is_current, slug, write_sealed_json
 from mesa_pipeline.datasets import DatasetSource, dataset_source
 from mesa_pipeline.errors import ArtifactError, DataError
 from mesa_pipeline.stages.context import StageContext
@@ -49,7 +49,7 @@ def ingest(context: StageContext) -> Summary:
                 made += 1
             context.progress("storing episodes", done, len(entries))
         remove_others(context.layout.manifest.parent, manifest)
-        write_json(context.layout.manifest, manifest_to_json(manifest))
+        write_sealed_json(context.layout.manifest, manifest_to_json(manifest))
     return _summary(manifest, made, started)
 
 

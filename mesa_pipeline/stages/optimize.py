@@ -5,7 +5,7 @@ import time
 from dataclasses import asdict
 
 from mesa_pipeline import __version__
-from mesa_pipeline.artifacts import exclusive, fingerprint, read_json, write_json
+from mesa_pipeline.artifacts import exclusive, fingerprint, read_json, write_sealed_json
 from mesa_pipeline.errors import ArtifactError
 from mesa_pipeline.evaluation.evaluate import Evaluation
 from mesa_pipeline.search.freeze import FrozenPolicy, Provenance, freeze, load_frozen
@@ -105,7 +105,7 @@ def _search(context: StageContext, seed: int, key: str, train: Table, validation
         freeze(folder / FROZEN_FOLDER, chosen.fitted, provenance, chosen.validation)
         is_first_seed = seed == context.settings.splits.seeds[0]
         run.freeze(folder / FROZEN_FOLDER, _metrics(chosen), champion=is_first_seed)
-    write_json(folder / CANDIDATES_FILE, {"fingerprint": key, **_selection_json(selection)})
+    write_sealed_json(folder / CANDIDATES_FILE, {"fingerprint": key, **_selection_json(selection)})
 
 
 def _search_fingerprint(context: StageContext, seed: int, train: Table, validation: Table) -> str:

@@ -4,7 +4,7 @@ import time
 from functools import partial
 from typing import Any
 
-from mesa_pipeline.artifacts import Layout, exclusive, fingerprint, is_current, read_header, write_records
+from mesa_pipeline.artifacts import Layout, exclusive, fingerprint, is_current, write_records
 from mesa_pipeline.config import Settings
 from mesa_pipeline.errors import ArtifactError
 from mesa_pipeline.stages.context import StageContext, structure_of
@@ -68,8 +68,7 @@ def is_retrieved(layout: Layout, structure: MemoryStructure[Any], entry: Episode
 def _retrieve_one(layout: Layout, settings: Settings, code: str, entry: EpisodeEntry) -> float:
     """Retrieve and store one episode's evidence; returns the seconds that retrieval itself took."""
     structure = structure_of(settings, code)
-    header = read_header(layout.memory(structure.name, entry.key))
-    if header is None or header["fingerprint"] != structure.memory_fingerprint(entry.trajectory):
+    if not is_current(layout.memory(structure.name, entry.key), structure.memory_fingerprint(entry.trajectory)):
         raise ArtifactError(f"its memory is missing or outdated; run `mesa build --structure {code}`")
     memory = read_memory(layout, structure, entry.key)
     questions = read_questions(layout, entry.key)

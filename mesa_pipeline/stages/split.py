@@ -4,7 +4,7 @@ import logging
 import time
 from dataclasses import asdict
 
-from mesa_pipeline.artifacts import exclusive, fingerprint, read_json, write_json
+from mesa_pipeline.artifacts import exclusive, fingerprint, read_json, write_sealed_json
 from mesa_pipeline.datasets.splits import EpisodeInfo, Split, split_episodes
 from mesa_pipeline.errors import ArtifactError
 from mesa_pipeline.stages.context import StageContext
@@ -25,11 +25,11 @@ def split(context: StageContext, seed: int) -> Summary:
     manifest = read_manifest(context.layout)
     path = context.layout.split(seed)
     key = split_fingerprint(context, manifest, seed)
-    is_kept = path.exists() and read_json(path, "mesa split").get("fingerprint") == key
+    is_kept = _stored_fingerprint(context, seed) == key
     if not is_kept:
         drawn = split_episodes(_infos(manifest), seed, context.settings.splits.ratio)
         with exclusive(context.layout):
-            write_json(path, {"fingerprint": key, **asdict(drawn)})
+            write_sealed_json(path, {"fingerprint": key, **asdict(drawn)})
         for line in drawn.warnings:
             logger.warning("split seed %d: %s", seed, line)
     drawn = read_split(context, seed)
@@ -53,10 +53,17 @@ def read_split(context: StageContext, seed: int) -> Split:
     """
     command = f"mesa split --seed {seed}"
     raw = read_json(context.layout.split(seed), command)
-    if raw.pop("fingerprint") != split_fingerprint(context, read_manifest(context.layout), seed):
+    if raw.pop("fingerprint", None) != split_fingerprint(context, read_manifest(context.layout), seed):
         raise ArtifactError(f"{context.layout.split(seed)} was drawn for other episodes or settings; run `{command}`")
     parts = {name: tuple(raw[name]) for name in ("train", "val", "test", "warnings")}
     return Split(seed, **parts)
+
+
+def _stored_fingerprint(context: StageContext, seed: int) -> str | None:
+    try:
+        return read_json(context.layout.split(seed), "mesa split").get("fingerprint")
+    except ArtifactError:
+        return None
 
 
 def _infos(manifest: Manifest) -> list[EpisodeInfo]:

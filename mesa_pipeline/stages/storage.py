@@ -1,5 +1,6 @@
 """How episodes, memories, evidence and outcomes stand in their artifacts. Nothing here decides what is current."""
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -169,7 +170,7 @@ def write_memory(layout: Layout, structure: MemoryStructure[Any], key: str, memo
     arrays = encode_arrays(stored.arrays) if stored.arrays else b""
     if arrays:
         write_bytes(path.with_suffix(".npz"), arrays)
-    write_records(path, {**header, "array_bytes": len(arrays)}, [stored.payload])
+    write_records(path, {**header, "array_sha256": _sha256(arrays)}, [stored.payload])
 
 
 def read_memory(layout: Layout, structure: MemoryStructure[Any], key: str) -> Any:
@@ -182,8 +183,11 @@ def read_memory(layout: Layout, structure: MemoryStructure[Any], key: str) -> An
     command = f"mesa build --structure {structure.code}"
     payload = next(read_records(path, command))
     arrays_path = path.with_suffix(".npz")
-    arrays = decode_arrays(arrays_path.read_bytes()) if arrays_path.exists() else {}
-    return structure.decode(StoredMemory(payload, arrays))
+    arrays = arrays_path.read_bytes() if arrays_path.exists() else b""
+    header = read_header(path) or {}
+    if header.get("array_sha256", _sha256(arrays)) != _sha256(arrays):
+        raise ArtifactError(f"{arrays_path} is not what was stored with {path.name}; delete both and run `{command}`")
+    return structure.decode(StoredMemory(payload, decode_arrays(arrays) if arrays else {}))
 
 
 def remove_others(folder: Path, manifest: Manifest) -> None:
@@ -212,6 +216,10 @@ def outcome_record(outcome: Outcome) -> Record:
 def read_outcomes(layout: Layout, key: str) -> list[Outcome]:
     """All outcomes of an episode."""
     return [Outcome(**record) for record in read_records(layout.outcomes(key), "mesa sweep")]
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def _questions(record: Record) -> tuple[Question, ...]:

@@ -3,7 +3,7 @@
 import time
 from datetime import UTC, datetime
 
-from mesa_pipeline.artifacts import exclusive, fingerprint, read_json, write_json
+from mesa_pipeline.artifacts import exclusive, fingerprint, read_json, write_sealed_json
 from mesa_pipeline.errors import ArtifactError
 from mesa_pipeline.evaluation.held_out import (
     FROZEN_ROW,
@@ -41,7 +41,7 @@ def test(context: StageContext, seed: int, tracker: Tracker) -> Summary:
         parts = SplitOutcomes(train.matrix, validation.matrix, held_out.matrix)
         result = held_out_test(frozen.fitted, parts, context.dataset, seed, receipt, context.settings)
         with exclusive(context.layout):
-            write_json(context.layout.test(seed), {"fingerprint": key, **result.to_json()})
+            write_sealed_json(context.layout.test(seed), {"fingerprint": key, **result.to_json()})
             tracker.test(tracked_search(context, seed, search_key(context, seed)), _metrics(result))
     facts = _facts(read_test(context, seed))
     if held_out.unswept:

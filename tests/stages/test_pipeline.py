@@ -15,9 +15,12 @@ from mesa_pipeline.config import load_settings
 from mesa_pipeline.errors import ArtifactError, DataError
 from mesa_pipeline.stages.context import open_reading
 from mesa_pipeline.stages.ingest import ingest
-from mesa_pipeline.stages.split import read_split
+from mesa_pipeline.stages.retrieve import retrieve
+from mesa_pipeline.stages.split import read_split, split
 from mesa_pipeline.stages.storage import read_manifest, read_outcomes
 from mesa_pipeline.stages.table import read_table
+from mesa_pipeline.stages.test import test as run_test
+from mesa_pipeline.tracking import NullTracker
 from tests.conftest import REPOSITORY
 from tests.pipeline import SMALL, conclude, copy_of, prepare, run_all
 
@@ -148,3 +151,35 @@ def test_headers_name_the_episode_and_what_made_the_outcomes(finished):
     reading = open_reading(finished.settings, "synthetic")
     assert (header["reader"], header["tokenizer"]) == (reading.reader.name, reading.counter.name)
     assert (header["reward"], header["embedder"]) == (reading.reward.name, "all-MiniLM-L6-v2")
+
+
+def test_outcomes_cut_short_are_noticed_before_they_count(finished, tmp_path):
+    context = copy_of(finished, tmp_path)
+    entry = next(entry for entry in read_manifest(context.layout).episodes if entry.id in read_split(context, 0).test)
+    path = context.layout.outcomes(entry.key)
+    path.write_bytes(path.read_bytes().splitlines(keepends=True)[0])
+    with pytest.raises(ArtifactError, match="mesa sweep"):
+        run_test(context, 0, NullTracker())
+
+
+@pytest.mark.parametrize("damage", [lambda content: b"", lambda content: content[:-9], lambda content: content[::-1]])
+def test_damaged_arrays_of_a_memory_are_named_with_the_command_that_makes_them(finished, tmp_path, damage):
+    context = copy_of(finished, tmp_path)
+    entry = read_manifest(context.layout).episodes[0]
+    path = context.layout.memory("vector", entry.key).with_suffix(".npz")
+    path.write_bytes(damage(path.read_bytes()))
+    context.layout.evidence("vector", entry.key).unlink()
+    failed = retrieve(context, "V").failed
+    assert len(failed) == 1
+    assert "mesa build --structure V" in failed[0]
+
+
+def test_a_split_edited_by_hand_is_refused_and_drawn_anew(finished, tmp_path):
+    context = copy_of(finished, tmp_path)
+    drawn = read_split(context, 0)
+    path = context.layout.split(0)
+    path.write_text(path.read_text().replace(drawn.test[0], drawn.train[0]))
+    with pytest.raises(ArtifactError, match="mesa split --seed 0"):
+        read_split(context, 0)
+    assert split(context, 0).made == 1
+    assert read_split(context, 0) == drawn
