@@ -1,5 +1,6 @@
 """The ``mesa`` command. Settings and environment are read here (and in ``defs/resources``), nowhere below."""
 
+import io
 import logging
 import sys
 
@@ -42,6 +43,9 @@ for command in (*pipeline.COMMANDS, ask.ask_command, doctor.doctor_command, ui.u
 
 def main() -> None:
     """Entry point: a problem with a remedy is one message and exit code 2; failed items are exit code 1."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # logs hold what the terminal's encoding, or any, cannot say
+            stream.reconfigure(errors="backslashreplace")
     try:
         mesa.main(standalone_mode=False)
     except click.ClickException as error:
@@ -53,6 +57,6 @@ def main() -> None:
     except WorkFailed as error:
         click.echo(f"mesa: {error}", err=True)
         sys.exit(EXIT_FAILED_ITEMS)
-    except MesaError as error:
+    except (MesaError, OSError) as error:
         click.echo(f"mesa: {error}", err=True)
         sys.exit(EXIT_CANNOT_WORK)

@@ -1,6 +1,7 @@
 """``mesa ask``: one question over one trajectory."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -123,7 +124,7 @@ def _steps(steps: Sequence[int]) -> str:
         return "no step"
     if len(steps) == 1:
         return f"step {steps[0]}"
-    is_range = list(steps) == list(range(steps[0], steps[-1] + 1))
+    is_range = all(after == step + 1 for step, after in pairwise(steps))
     return f"steps {steps[0]}-{steps[-1]}" if is_range else "steps " + ", ".join(map(str, steps[:12]))
 
 

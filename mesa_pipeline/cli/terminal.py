@@ -25,6 +25,8 @@ from rich.text import Text
 from mesa_pipeline.types import Summary
 
 PLAIN_LINE_SECONDS = 10.0
+CONTROLS = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\t\n"}
+"""Control characters, which could command the terminal when they stand in a log, and how they are shown instead."""
 LONG_FACTS = {"verdict"}
 """Facts that are sentences and get lines of their own."""
 
@@ -68,7 +70,7 @@ class Terminal:
     def say(self, text: str = "") -> None:
         """A line for people; nothing under ``--json``."""
         if not self.as_json:
-            self.out.print(text, markup=False)
+            self.out.print(text.translate(CONTROLS), markup=False)
 
     def summary(self, summary: Summary) -> None:
         """One line for a stage, and one for each failure."""
@@ -80,7 +82,7 @@ class Terminal:
         for name in LONG_FACTS & summary.facts.keys():
             self.say(f"\n{summary.facts[name]}")
         for line in summary.failed[:10]:
-            self.err.print(f"  failed: {line}", markup=False)
+            self.err.print(f"  failed: {line}".translate(CONTROLS), markup=False)
         if len(summary.failed) > 10:
             self.err.print(f"  ... and {len(summary.failed) - 10} more")
 

@@ -64,6 +64,7 @@ def test_a_finished_run_does_nothing_and_says_what_it_found(finished, tmp_path):
         (["optimize"], "mesa split"),
         (["report"], "mesa ingest"),
         (["build", "--structure", "X"], "'S', 'T', 'G', 'V', 'R'"),
+        (["ingest", "--data", "/dev/null", "--dataset", "traces"], "is empty"),
         (["ask", "why?"], "mesa run"),
         (["ask", "--policy", "S+Q", "why?"], "S+T"),
         (["ask", "--policy", "S", "why?"], "--data"),
@@ -91,6 +92,17 @@ def test_a_question_over_ones_own_log(tmp_path):
     assert "brass key" in result["answer"]
     assert result["evidence_tokens"] > 0
     assert {step for piece in result["evidence"] for step in piece["steps"]} >= {0}
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "utf-8"])
+def test_a_log_commands_neither_the_terminal_nor_its_encoding(tmp_path, monkeypatch, encoding):
+    monkeypatch.setenv("PYTHONIOENCODING", encoding)
+    log = tmp_path / "log.jsonl"
+    steps = [(0, "open door", "\x1b]0;owned\x07\x1b[2J It is locked \ud800 \u202e é."), (10**30, "open door", "\0 It opens.")]
+    log.write_text(json.dumps([{"index": i, "action": a, "observation": o} for i, a, o in steps]))
+    shown = run("ask", "--full", "--data", log, "--policy", "S+T+R", "--workspace", tmp_path / "w", "Is the door open?").stdout
+    assert "\\x1b[2J It is locked \\ud800" in shown
+    assert not set(shown) & {"\x1b", "\x07", "\0"}
 
 
 def test_a_frozen_policy_answers(finished: StageContext):
