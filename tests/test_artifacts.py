@@ -61,13 +61,6 @@ def test_not_a_number_is_never_written(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_damaged_record_is_named_with_its_line(tmp_path):
-    path = tmp_path / "x.jsonl"
-    path.write_text('{"fingerprint":"f"}\n{"a":1}\n{"a":\n')
-    with pytest.raises(ArtifactError, match=r"x\.jsonl.*line 3.*make x"):
-        list(artifacts.read_records(path, "make x"))
-
-
 @pytest.mark.parametrize(
     "damage",
     [
@@ -90,7 +83,7 @@ def test_records_cut_short_or_edited_are_refused_before_the_first_is_given(tmp_p
         next(artifacts.read_records(path, "make x"))
 
 
-@given(st.dictionaries(any_text.filter(lambda key: key != artifacts.SEAL), st.one_of(any_text, st.floats(0, 1)), min_size=1))
+@given(st.dictionaries(any_text.filter(lambda key: key != "seal"), st.one_of(any_text, st.floats(0, 1)), min_size=1))
 def test_sealed_json_survives_the_round_trip(tmp_path_factory, value):
     path = tmp_path_factory.mktemp("json") / "x.json"
     artifacts.write_sealed_json(path, value)

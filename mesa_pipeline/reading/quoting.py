@@ -70,8 +70,8 @@ class QuotingRules:
     """How to quote.
 
     Attributes:
-        min_words: Words, steps named included, below which the next most relevant unit is quoted whatever it seems worth: chances
-            fitted on long logs are low for the rare words that short evidence is made of.
+        min_words: Words, steps named included, below which the next most relevant unit is quoted whatever it seems worth:
+            chances fitted on long logs are low for the rare words that short evidence is made of.
         max_words: Most words of an answer.
         repeat_worth: What a word is worth the second time, as a share of the first; again for the third.
         quote_cost: Words' worth that a quote must have beyond its own, so that an answer is few quotes and not many scraps.

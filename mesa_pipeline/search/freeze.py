@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mesa_pipeline import __version__
-from mesa_pipeline.artifacts import file_sha256, read_json, write_json
+from mesa_pipeline.artifacts import file_sha256, read_json, write_json, write_sealed_json
 from mesa_pipeline.errors import ArtifactError
 from mesa_pipeline.evaluation.evaluate import Evaluation
 from mesa_pipeline.policies import FittedPolicy, PolicyInput, open_policy
@@ -90,7 +90,7 @@ def freeze(directory: Path, fitted: FittedPolicy, provenance: Provenance, valida
         "validation": asdict(validation),
         "package_version": __version__,
     }
-    write_json(directory / MANIFEST_FILE, manifest)
+    write_sealed_json(directory / MANIFEST_FILE, manifest)
     return load_frozen(directory)
 
 

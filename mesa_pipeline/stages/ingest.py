@@ -1,6 +1,8 @@
 """Ingest: from a dataset's own files to episodes, one artifact each, and a manifest of them all."""
 
 import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from mesa_pipeline import __version__
@@ -16,7 +18,7 @@ from mesa_pipeline.stages.storage import (
     remove_others,
     write_episode,
 )
-from mesa_pipeline.types import Summary
+from mesa_pipeline.types import Episode, Summary
 
 
 def ingest(context: StageContext) -> Summary:
@@ -38,11 +40,12 @@ def ingest(context: StageContext) -> Summary:
     if not loaded.episodes:
         raise DataError(f"{context.data_path or context.dataset}: no episode in it")
     context.progress("reading the data", 1, 1)
-    entries = [manifest_entry(episode, slug(episode.id)) for episode in loaded.episodes]
-    manifest = Manifest(key, context.dataset, tuple(entries), loaded.skipped)
+    episodes = [with_scorable_questions(episode) for episode in loaded.episodes]
+    entries = [manifest_entry(episode, slug(episode.id)) for episode in episodes]
+    manifest = Manifest(key, context.dataset, tuple(entries), (*loaded.skipped, *_unscorable(loaded.episodes)))
     made = 0
     with exclusive(context.layout):
-        for done, (episode, entry) in enumerate(zip(loaded.episodes, entries, strict=True), start=1):
+        for done, (episode, entry) in enumerate(zip(episodes, entries, strict=True), start=1):
             expected = fingerprint(entry.trajectory, entry.questions, entry.domain, entry.task_type)
             if not is_current(context.layout.episode(entry.key), expected):
                 write_episode(context.layout, episode, entry)
@@ -51,6 +54,18 @@ def ingest(context: StageContext) -> Summary:
         remove_others(context.layout.manifest.parent, manifest)
         write_sealed_json(context.layout.manifest, manifest_to_json(manifest))
     return _summary(manifest, made, started)
+
+
+def with_scorable_questions(episode: Episode) -> Episode:
+    """The episode without the questions that have no reference answer: those can be asked, not swept."""
+    return replace(episode, questions=tuple(question for question in episode.questions if question.answer is not None))
+
+
+def _unscorable(episodes: Sequence[Episode]) -> Iterator[str]:
+    for episode in episodes:
+        left_out = sum(question.answer is None for question in episode.questions)
+        if left_out:
+            yield f"episode {episode.id!r}: {left_out} questions without a reference answer are left out of the sweep"
 
 
 def _checked_source(context: StageContext) -> DatasetSource:
@@ -88,7 +103,7 @@ def _summary(manifest: Manifest, made: int, started: float) -> Summary:
         "episodes": len(manifest.episodes),
         "steps": sum(entry.steps for entry in manifest.episodes),
         "questions": manifest.question_count,
-        "skipped_rows": len(manifest.skipped),
+        "left_out": len(manifest.skipped),
     }
     kept = len(manifest.episodes) - made
     return Summary("ingest", made, kept, time.perf_counter() - started, facts=dict(facts))

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from mesa_pipeline import __version__
-from mesa_pipeline.artifacts import exclusive, fingerprint, read_json, write_json
+from mesa_pipeline.artifacts import exclusive, fingerprint, read_json, write_sealed_json
 from mesa_pipeline.errors import ArtifactError
 from mesa_pipeline.evaluation.aggregate import pooled_versus_all
 from mesa_pipeline.evaluation.held_out import TestResult, outcomes_sha256
@@ -49,7 +49,7 @@ def report(context: StageContext) -> Summary:
         with exclusive(context.layout):
             stamp.unlink(missing_ok=True)
             write_report(made, context.layout.report)
-            write_json(stamp, {"fingerprint": key, "verdict": made.verdict})
+            write_sealed_json(stamp, {"fingerprint": key, "verdict": made.verdict})
     facts: dict[str, object] = {"verdict": _stamped(stamp)["verdict"], "page": str(page)}
     return Summary("report", int(not kept), int(kept), time.perf_counter() - started, facts=facts)
 

@@ -4,20 +4,18 @@ import time
 from functools import partial
 from typing import Any
 
-from mesa_pipeline.artifacts import Layout, exclusive, fingerprint, is_current, write_records
+from mesa_pipeline.artifacts import Layout, fingerprint, is_current, write_records
 from mesa_pipeline.config import Settings
 from mesa_pipeline.errors import ArtifactError
 from mesa_pipeline.stages.context import StageContext, structure_of
-from mesa_pipeline.stages.parallel import run_units, worker_count
+from mesa_pipeline.stages.per_episode import EpisodeWork, make_missing
 from mesa_pipeline.stages.storage import (
     EpisodeEntry,
     evidence_record,
     read_manifest,
     read_memory,
     read_questions,
-    remove_others,
 )
-from mesa_pipeline.stages.timings import append_timing
 from mesa_pipeline.structures.base import MemoryStructure
 from mesa_pipeline.types import Summary
 
@@ -31,27 +29,18 @@ def retrieve(context: StageContext, code: str) -> Summary:
         ConfigError: There is no structure of that code.
         ArtifactError: The episodes are not there yet.
     """
-    started = time.perf_counter()
     structure = structure_of(context.settings, code)
     manifest = read_manifest(context.layout)
     asked = [entry for entry in manifest.episodes if entry.question_count]
-    stale = [entry for entry in asked if not is_retrieved(context.layout, structure, entry)]
-    failed: list[str] = []
-    description = f"retrieving from {structure.name} memories"
-    work = partial(_retrieve_one, context.layout, context.settings, code)
-    workers = worker_count(context.settings.run.workers)
-    with exclusive(context.layout):
-        context.progress(description, 0, len(stale))
-        for done, result in enumerate(run_units(work, stale, min(workers, len(stale))), start=1):
-            if result.error is None:
-                append_timing(context.layout, f"retrieve-{code}", result.unit.key, result.value or 0.0)
-            else:
-                failed.append(f"{structure.name} evidence of episode {result.unit.id!r}: {result.error}")
-            context.progress(description, done, len(stale))
-        remove_others(context.layout.evidence(structure.name, "any").parent, manifest)
-    made = len(stale) - len(failed)
-    kept = len(asked) - len(stale)
-    return Summary(f"retrieve {structure.name}", made, kept, time.perf_counter() - started, tuple(failed))
+    work = EpisodeWork(
+        stage=f"retrieve {structure.name}",
+        product=f"{structure.name} evidence",
+        timing=f"retrieve-{code}",
+        folder=context.layout.evidence(structure.name, "any").parent,
+        is_current=partial(is_retrieved, context.layout, structure),
+        make=partial(_retrieve_one, context.layout, context.settings, code),
+    )
+    return make_missing(context, manifest, asked, work)
 
 
 def evidence_fingerprint(structure: MemoryStructure[Any], entry: EpisodeEntry) -> str:

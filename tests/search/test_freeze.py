@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 
 from mesa_pipeline import __version__
-from mesa_pipeline.artifacts import file_sha256
+from mesa_pipeline.artifacts import file_sha256, write_sealed_json
 from mesa_pipeline.errors import ArtifactError, PolicyError
 from mesa_pipeline.evaluation.evaluate import evaluate_policy
 from mesa_pipeline.policies import FitContext, FixedPolicy, LookupPolicy, PolicyInput
@@ -105,7 +105,8 @@ def test_a_policy_of_another_version_is_named(frozen_dir):
     policy, manifest = frozen_dir / "policy.json", json.loads((frozen_dir / "manifest.json").read_bytes())
     policy.write_text('{"type": "evolved"}')
     manifest["sha256"]["policy.json"] = file_sha256(policy)
-    (frozen_dir / "manifest.json").write_text(json.dumps(manifest))
+    manifest.pop("seal")
+    write_sealed_json(frozen_dir / "manifest.json", manifest)
     with pytest.raises(PolicyError, match="unknown policy type 'evolved'"):
         load_frozen(frozen_dir)
 

@@ -1,0 +1,53 @@
+"""What building and retrieving have in common: one artifact an episode, made where it is missing or outdated."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mesa_pipeline.artifacts import exclusive
+from mesa_pipeline.stages.context import StageContext
+from mesa_pipeline.stages.parallel import run_units, worker_count
+from mesa_pipeline.stages.storage import EpisodeEntry, Manifest, remove_others
+from mesa_pipeline.stages.timings import append_timing
+from mesa_pipeline.types import Summary
+
+
+@dataclass(frozen=True)
+class EpisodeWork:
+    """How the artifacts of one kind are made.
+
+    Attributes:
+        stage: Name of the stage.
+        product: What is made of an episode, for progress and failures.
+        timing: Name under which the seconds are noted.
+        folder: Where the artifacts lie.
+        is_current: Whether an episode's artifact is there and needs no making.
+        make: Makes and stores an episode's artifact, in a worker process; returns the seconds of the work proper.
+    """
+
+    stage: str
+    product: str
+    timing: str
+    folder: Path
+    is_current: Callable[[EpisodeEntry], bool]
+    make: Callable[[EpisodeEntry], float]
+
+
+def make_missing(context: StageContext, manifest: Manifest, wanted: Sequence[EpisodeEntry], work: EpisodeWork) -> Summary:
+    """Make what is not current; one failure is listed and the others go on. Artifacts of vanished episodes are removed."""
+    started = time.perf_counter()
+    stale = [entry for entry in wanted if not work.is_current(entry)]
+    workers = min(worker_count(context.settings.run.workers), len(stale))
+    failed: list[str] = []
+    with exclusive(context.layout):
+        context.progress(f"making {work.product}", 0, len(stale))
+        for done, result in enumerate(run_units(work.make, stale, workers), start=1):
+            if result.value is not None:
+                append_timing(context.layout, work.timing, result.unit.key, result.value)
+            else:
+                failed.append(f"{work.product} of episode {result.unit.id!r}: {result.error}")
+            context.progress(f"making {work.product}", done, len(stale))
+        remove_others(work.folder, manifest)
+    made, kept = len(stale) - len(failed), len(wanted) - len(stale)
+    return Summary(work.stage, made, kept, time.perf_counter() - started, tuple(failed))
