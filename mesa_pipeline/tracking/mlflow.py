@@ -5,6 +5,7 @@ as fast as single calls.
 """
 
 import fcntl
+import logging
 import math
 import os
 import time
@@ -25,6 +26,8 @@ from mlflow.utils.mlflow_tags import MLFLOW_PARENT_RUN_ID, MLFLOW_RUN_NOTE
 
 from mesa_pipeline.errors import MissingDependency
 from mesa_pipeline.tracking import SearchRun, TrackedCandidate, TrackedSearch
+
+logging.getLogger("mlflow").setLevel(logging.WARNING)  # it announces each table it creates
 
 KEY_TAG = "mesa.search_key"
 SEED_TAG = "mesa.split_seed"
