@@ -67,7 +67,7 @@ def read_json(path: Path, made_by: str) -> dict[str, Any]:
     if not isinstance(value, dict) or not value:
         raise _damaged(path, "it holds no object", made_by)
     if value.pop(SEAL, None) != fingerprint(value):
-        raise _damaged(path, "it was edited after it was written", made_by)
+        raise _damaged(path, "its seal does not fit its content", made_by)
     return value
 
 
@@ -90,9 +90,9 @@ def read_header(path: Path) -> dict[str, Any] | None:
 
 
 def is_current(path: Path, expected: str) -> bool:
-    """Whether the artifact is there and was made from exactly what ``expected`` is the fingerprint of."""
+    """Whether the artifact is there, sealed, and was made from exactly what ``expected`` is the fingerprint of."""
     header = read_header(path)
-    return header is not None and header.get("fingerprint") == expected
+    return header is not None and SEAL in header and header.get("fingerprint") == expected
 
 
 def read_records(path: Path, made_by: str) -> Iterator[dict[str, Any]]:
@@ -106,7 +106,7 @@ def read_records(path: Path, made_by: str) -> Iterator[dict[str, Any]]:
     if header is None or "fingerprint" not in header:
         raise _damaged(path, "it has no header", made_by)
     if header.pop(SEAL, None) != _records_seal(header, body):
-        raise _damaged(path, "it was cut short or edited after it was written", made_by)
+        raise _damaged(path, "its seal does not fit its content: it was cut short or edited", made_by)
     for line in io.BytesIO(body):
         yield json.loads(line)
 
