@@ -9,6 +9,7 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
+from mesa_pipeline.artifacts import read_header, read_records, write_records
 from mesa_pipeline.datasets.splits import PARTS
 from mesa_pipeline.definitions import defs
 from mesa_pipeline.defs.partitions import BY_DATASET, BY_DATASET_AND_SEED
@@ -153,7 +154,7 @@ def test_an_outcome_lost_from_the_table_fails_the_check_and_stops_what_depends_o
 ):
     outcomes = next((Path(pipeline.workspace) / "synthetic" / "outcomes").glob("*.jsonl"))
     whole = outcomes.read_bytes()
-    outcomes.write_bytes(b"".join(whole.splitlines(keepends=True)[:-1]))
+    write_records(outcomes, read_header(outcomes), list(read_records(outcomes, "mesa sweep"))[:-1])
     try:
         result = materialize(definitions, instance, pipeline, ["subset_sweep_scores"], "synthetic", raise_on_error=False)
     finally:
