@@ -57,7 +57,7 @@ def open_selector(policy: str | Path | None, workspace: Path) -> Selector:
     """
     if policy is None:
         return load_frozen(_latest_frozen(workspace))
-    if Path(policy).is_dir():
+    if str(policy) and Path(policy).is_dir():
         return load_frozen(Path(policy))
     codes = str(policy).upper().split("+")
     if not set(codes) <= set(subsets.STRUCTURE_CODES):

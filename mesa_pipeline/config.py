@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from mesa_pipeline.errors import ConfigError
 
@@ -52,6 +52,13 @@ class DatasetsSettings(Section):
 class SplitsSettings(Section):
     ratio: tuple[Positive, Positive, Positive]
     seeds: Annotated[tuple[int, ...], Field(min_length=1)]
+
+    @field_validator("seeds")
+    @classmethod
+    def _distinct(cls, seeds: tuple[int, ...]) -> tuple[int, ...]:
+        if len(set(seeds)) < len(seeds):
+            raise ValueError("a seed stands twice; each split is drawn once")
+        return seeds
 
 
 class LlmSettings(Section):

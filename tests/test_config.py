@@ -33,6 +33,7 @@ def test_an_override_beats_the_environment_which_beats_the_file():
         ("search.lambda.x=1", "search.lambda"),
         ("search.lambda", "section.key=value"),
         ("splits.ratio=[1, 2]", "splits.ratio"),
+        ("splits.seeds=[0, 0]", "a seed stands twice"),
         ("search.lambda={", "YAML"),
     ],
 )
