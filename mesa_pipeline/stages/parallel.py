@@ -15,8 +15,9 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
+from functools import cache
 from multiprocessing import get_context
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from mesa_pipeline.errors import MesaError, WorkFailed
 
@@ -43,56 +44,54 @@ def worker_count(setting: int) -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def run_units(
-    work: Callable[[U], R],
-    units: Iterable[U],
-    workers: int,
-    initializer: Callable[..., None] | None = None,
-    arguments: tuple[Any, ...] = (),
-) -> Iterator[UnitResult[U, R]]:
+def run_units(work: Callable[[U], R], units: Iterable[U], workers: int) -> Iterator[UnitResult[U, R]]:
     """Apply ``work`` to every unit; results come as they finish.
 
     Args:
-        work: A module-level function; what it raises becomes the unit's error.
+        work: A module-level function, or a ``partial`` of one; what it raises becomes the unit's error.
         units: What to work on; small and picklable, taken as needed.
         workers: Number of processes; with 1 the calling process does the work itself.
-        initializer: Called once in each worker, with ``arguments``, before its first unit.
-        arguments: Picklable arguments of the initializer.
 
     Raises:
         WorkFailed: A worker process died (for instance for want of memory).
     """
     if workers <= 1:
-        if initializer is not None:
-            initializer(*arguments)
         yield from (_attempt(work, unit) for unit in units)
         return
-    with ProcessPoolExecutor(workers, get_context("spawn"), _start_worker, (os.getpid(), initializer, arguments)) as pool:
-        try:
-            yield from _windowed(pool, work, units, workers * UNITS_IN_FLIGHT_PER_WORKER)
-        except BrokenProcessPool as error:
-            raise WorkFailed(
-                "a worker process died, most likely for want of memory; what it finished is stored: "
-                "run the same command again, with `--set run.workers=1` if it happens again"
-            ) from error
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
+    try:
+        yield from _windowed(_pool(workers), work, units, workers * UNITS_IN_FLIGHT_PER_WORKER)
+    except BrokenProcessPool as error:
+        _pool.cache_clear()
+        raise WorkFailed(
+            "a worker process died, most likely for want of memory; what it finished is stored: "
+            "run the same command again, with `--set run.workers=1` if it happens again"
+        ) from error
+
+
+@cache
+def _pool(workers: int) -> ProcessPoolExecutor:
+    """The workers of this process, kept from stage to stage: what they import and load is paid for once."""
+    return ProcessPoolExecutor(workers, get_context("spawn"), _start_worker, (os.getpid(),))
 
 
 def _windowed(pool: ProcessPoolExecutor, work: Callable[[U], R], units: Iterable[U], window: int) -> Iterator[UnitResult[U, R]]:
     waiting = deque[Future[UnitResult[U, R]]]()
     remaining = iter(units)
     exhausted = False
-    while waiting or not exhausted:
-        while not exhausted and len(waiting) < window:
-            try:
-                waiting.append(pool.submit(_attempt, work, next(remaining)))
-            except StopIteration:
-                exhausted = True
-        done = wait(waiting, return_when=FIRST_COMPLETED).done if waiting else set()
-        finished = [future for future in waiting if future in done]
-        waiting = deque(future for future in waiting if future not in done)
-        yield from (future.result() for future in finished)
+    try:
+        while waiting or not exhausted:
+            while not exhausted and len(waiting) < window:
+                try:
+                    waiting.append(pool.submit(_attempt, work, next(remaining)))
+                except StopIteration:
+                    exhausted = True
+            done = wait(waiting, return_when=FIRST_COMPLETED).done if waiting else set()
+            finished = [future for future in waiting if future in done]
+            waiting = deque(future for future in waiting if future not in done)
+            yield from (future.result() for future in finished)
+    finally:
+        for future in waiting:
+            future.cancel()
 
 
 def _attempt(work: Callable[[U], R], unit: U) -> UnitResult[U, R]:
@@ -108,11 +107,9 @@ def _attempt(work: Callable[[U], R], unit: U) -> UnitResult[U, R]:
     return UnitResult(unit, value, time.perf_counter() - started)
 
 
-def _start_worker(parent: int, initializer: Callable[..., None] | None, arguments: tuple[Any, ...]) -> None:
+def _start_worker(parent: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)
-    if initializer is not None:
-        initializer(*arguments)
