@@ -82,7 +82,7 @@ class TestLinking:
         assert focal_of(access_to(triples, "When was it 104?")) == ["score is 104"]
 
     def test_half_of_a_names_weight_is_enough_and_less_is_not(self) -> None:
-        triples = [Triple("/work/app/settings.py", "holds", "x9", 0)]
+        triples = [Triple("/srv/app/settings.py", "holds", "x9", 0)]
         assert focal_of(access_to(triples, "what does app/settings.py hold?")) != []
         assert focal_of(access_to(triples, "which app?")) == []
 
