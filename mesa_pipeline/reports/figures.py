@@ -16,7 +16,7 @@ from mesa_pipeline.reports.theme import ALL_COLOUR, INK, MUTED, POLICY_COLOUR, S
 
 MAX_CHOICES = 14
 SHORTEST_SECONDS = 1e-5
-POLICY_NAME_CHARS = 34
+POLICY_NAME_CHARS = 40
 
 
 def policies_figure(found: Sequence[Standing]) -> Figure | None:
