@@ -17,6 +17,7 @@ from mesa_pipeline.errors import ConfigError
 ENV_PREFIX = "MESA_"
 PARAMS_FILE = "params.yaml"
 Positive = Annotated[int, Field(ge=1)]
+PositiveFloat = Annotated[float, Field(gt=0.0)]
 Fraction = Annotated[float, Field(ge=0.0, le=1.0)]
 LabelKeys = Annotated[tuple[Literal["domain", "task_type", "qa_type"], ...], Field(min_length=1)]
 
@@ -152,14 +153,62 @@ class EvaluationSettings(Section):
     bootstrap_seed: int
 
 
+class SandboxSettings(Section):
+    fit_seconds: PositiveFloat
+    select_seconds: PositiveFloat
+    memory_mb: Annotated[int, Field(ge=256)]
+    reply_mb: Positive
+    source_kb: Positive
+    state_kb: Positive
+    allow_weak: bool
+
+
 class PoliciesSettings(Section):
     shrinkage: Annotated[float, Field(ge=0)]
     lookup_keys: tuple[LabelKeys, ...]
     route_keys: LabelKeys
+    sandbox: SandboxSettings
+
+
+class PreviewsSettings(Section):
+    max_chars: Positive
+    max_scores: Positive
+    max_steps: Positive
+
+
+class UcbSettings(Section):
+    beta: Annotated[float, Field(ge=0)]
+    scale: Literal["unit", "range"]
+    reward: Literal["mean", "max"]
 
 
 class SearchSettings(Section):
     lambda_: Annotated[float, Field(ge=0, alias="lambda")]
+    iterations: Annotated[int, Field(ge=0)]
+    slots: Annotated[tuple[Literal["exploit", "explore", "repair"], ...], Field(min_length=1)]
+    proposer: Literal["template"]
+    directions: Annotated[tuple[str, ...], Field(min_length=1)] | None
+    labels: bool
+    max_structures: Annotated[int, Field(ge=1, le=5)]
+    feedback_split: Literal["train", "val"]
+    count_duplicates: bool
+    count_off_direction: bool
+    max_invalid: Positive
+    back_off: Annotated[int, Field(ge=0)]
+    ucb: UcbSettings
+    select: Literal["argmax", "lcb", "one-se-cheapest", "crossfit"]
+    lcb_z: Annotated[float, Field(ge=0)]
+    failure_cards: Positive
+
+
+class AblationSettings(Section):
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 _-]*$")]
+    set: tuple[str, ...]
+
+    @property
+    def key(self) -> str:
+        """The name as one path component."""
+        return self.name.replace(" ", "-").lower()
 
 
 class TrackingSettings(Section):
@@ -181,9 +230,19 @@ class Settings(Section):
     reading: ReadingSettings
     evaluation: EvaluationSettings
     policies: PoliciesSettings
+    previews: PreviewsSettings
     search: SearchSettings
+    ablations: tuple[AblationSettings, ...]
     tracking: TrackingSettings
     run: RunSettings
+
+    def ablated(self, ablation: AblationSettings) -> "Settings":
+        """These settings with an ablation's changes.
+
+        Raises:
+            ConfigError: It changes a setting that is not there, or to a value out of range.
+        """
+        return _with_overrides(self.model_dump(mode="json", by_alias=True), ablation.set, f"ablation {ablation.name!r}")
 
 
 def default_params_path() -> Path:
@@ -222,6 +281,10 @@ def load_settings(
         if name.startswith(ENV_PREFIX) and "__" in name:
             keys = name.removeprefix(ENV_PREFIX).lower().split("__")
             _assign(values, keys, _parse_value(environment[name], name), name)
+    return _with_overrides(values, overrides, f"settings ({path}, then MESA_* variables, then --set)")
+
+
+def _with_overrides(values: dict[str, Any], overrides: Sequence[str], origin: str) -> Settings:
     for override in overrides:
         key, separator, value = override.partition("=")
         if not separator:
@@ -233,7 +296,7 @@ def load_settings(
         problems = "; ".join(
             f"{'.'.join(str(part) for part in problem['loc'])}: {problem['msg'].lower()}" for problem in error.errors()
         )
-        raise ConfigError(f"settings ({path}, then MESA_* variables, then --set): {problems}") from error
+        raise ConfigError(f"{origin}: {problems}") from error
 
 
 def _parse_value(text: str, origin: str) -> Any:
