@@ -3,13 +3,13 @@
 Policies, lookups, reports and (later) credit only read it, so evaluating a policy is one array lookup.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from mesa_pipeline.subsets import ALL_SUBSETS
-from mesa_pipeline.types import Outcome
+from mesa_pipeline.types import Outcome, Preview
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,7 @@ class QuestionInfo:
     task_type: str
     qa_type: str | None
     steps: int
+    previews: Mapping[str, Preview] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

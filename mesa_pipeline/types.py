@@ -94,6 +94,27 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
+class Preview:
+    """What a policy may see of one structure's evidence before anything is read (paper, Appendix D).
+
+    Attributes:
+        text: Beginning of the evidence.
+        n_items: Pieces retrieved; 0 where the structure has nothing for the question.
+        tokens: Evidence tokens of the structure read alone.
+        top_score: Highest retrieval score; ``None`` where the structure does not score. Scales differ between structures.
+        scores: The first pieces' retrieval scores, in reading order.
+        step_ids: The first steps the evidence speaks of, ascending.
+    """
+
+    text: str
+    n_items: int
+    tokens: int
+    top_score: float | None
+    scores: tuple[float, ...]
+    step_ids: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Section:
     """One structure's evidence as it stands in a composed prompt, with its share of the evidence tokens."""
 

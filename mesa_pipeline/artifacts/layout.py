@@ -35,6 +35,9 @@ class Layout:
     def evidence(self, structure: str, key: str) -> Path:
         return self.root / "evidence" / structure / f"{key}.jsonl"
 
+    def preview(self, structure: str, key: str) -> Path:
+        return self.root / "previews" / structure / f"{key}.jsonl"
+
     def split(self, seed: int) -> Path:
         return self.root / "splits" / f"seed-{seed}.json"
 

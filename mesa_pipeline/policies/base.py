@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
@@ -11,8 +11,9 @@ from mesa_pipeline import subsets
 from mesa_pipeline.config import Settings
 from mesa_pipeline.errors import PolicyError
 from mesa_pipeline.outcomes import OutcomeMatrix, QuestionInfo
+from mesa_pipeline.types import Preview
 
-PolicyKind = Literal["all", "single", "fixed", "lookup", "route"]
+PolicyKind = Literal["all", "single", "fixed", "lookup", "route", "executable"]
 State: TypeAlias = Any
 """What ``fit`` learnt: any JSON value."""
 
@@ -26,11 +27,18 @@ class PolicyInput:
         meta: Benchmark labels that happen to be known, under ``domain``, ``task_type`` and ``qa_type``. A person's own question
             mostly has none; an unknown label is absent, never empty.
         steps: Number of steps of the trajectory asked about.
+        previews: Glimpse of each structure's evidence, by code; computed only for a policy that reads them.
     """
 
     question: str
     meta: Mapping[str, str]
     steps: int
+    previews: Mapping[str, Preview] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """The ``q`` that an executable policy is given."""
+        previews = {code: asdict(preview) for code, preview in self.previews.items()}
+        return {"question": self.question, "meta": dict(self.meta), "steps": self.steps, "previews": previews}
 
 
 @dataclass(frozen=True)
@@ -41,15 +49,20 @@ class FitContext:
         lambda_: Price of one evidence token, in score.
         shrinkage: Pseudo-questions that a parent estimate counts for.
         seed: Seed of any random draw.
+        max_structures: Most structures a policy may read for one question; 1 is route-to-one.
+        labels: Whether policies are shown the benchmark's labels.
     """
 
     lambda_: float
     shrinkage: float
     seed: int
+    max_structures: int = len(subsets.STRUCTURE_CODES)
+    labels: bool = True
 
     @classmethod
     def of(cls, settings: Settings, seed: int) -> Self:
-        return cls(settings.search.lambda_, settings.policies.shrinkage, seed)
+        search = settings.search
+        return cls(search.lambda_, settings.policies.shrinkage, seed, search.max_structures, search.labels)
 
 
 class Policy(ABC):
@@ -69,6 +82,11 @@ class Policy(ABC):
     @abstractmethod
     def kind(self) -> PolicyKind:
         """Family of the policy."""
+
+    @property
+    def reads_previews(self) -> bool:
+        """Whether ``select`` looks at previews, which cost a retrieval from every structure."""
+        return False
 
     @classmethod
     @abstractmethod
@@ -145,7 +163,7 @@ def policy_input(question: QuestionInfo, labels: bool) -> PolicyInput:
     """What a policy is shown of a question; without ``labels``, what it would be shown of a person's own."""
     known = {"domain": question.domain, "task_type": question.task_type, "qa_type": question.qa_type}
     meta = {key: value for key, value in known.items() if value} if labels else {}
-    return PolicyInput(question.text, meta, question.steps)
+    return PolicyInput(question.text, meta, question.steps, question.previews)
 
 
 def policy_inputs(matrix: OutcomeMatrix, labels: bool) -> list[PolicyInput]:

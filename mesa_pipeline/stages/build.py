@@ -28,7 +28,7 @@ def build(context: StageContext, code: str) -> Summary:
         stage=f"build {structure.name}",
         product=f"{structure.name} memory",
         timing=f"build-{code}",
-        folder=context.layout.memory(structure.name, "any").parent,
+        folders=(context.layout.memory(structure.name, "any").parent,),
         is_current=partial(is_built, context.layout, structure),
         make=partial(_build_one, context.layout, context.settings, code),
     )

@@ -21,7 +21,7 @@ class EpisodeWork:
         stage: Name of the stage.
         product: What is made of an episode, for progress and failures.
         timing: Name under which the seconds are noted.
-        folder: Where the artifacts lie.
+        folders: Where the artifacts lie.
         is_current: Whether an episode's artifact is there and needs no making.
         make: Makes and stores an episode's artifact, in a worker process; returns the seconds of the work proper.
     """
@@ -29,7 +29,7 @@ class EpisodeWork:
     stage: str
     product: str
     timing: str
-    folder: Path
+    folders: tuple[Path, ...]
     is_current: Callable[[EpisodeEntry], bool]
     make: Callable[[EpisodeEntry], float]
 
@@ -48,6 +48,7 @@ def make_missing(context: StageContext, manifest: Manifest, wanted: Sequence[Epi
             else:
                 failed.append(f"{work.product} of episode {result.unit.id!r}: {result.error}")
             context.progress(f"making {work.product}", done, len(stale))
-        remove_others(work.folder, manifest)
+        for folder in work.folders:
+            remove_others(folder, manifest)
     made, kept = len(stale) - len(failed), len(wanted) - len(stale)
     return Summary(work.stage, made, kept, time.perf_counter() - started, tuple(failed))

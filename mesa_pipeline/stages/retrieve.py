@@ -1,4 +1,4 @@
-"""Retrieve: one structure's evidence for every question, once, whatever subsets will read it."""
+"""Retrieve: one structure's evidence for every question, once, whatever subsets will read it, and the preview of it."""
 
 import time
 from functools import partial
@@ -7,11 +7,13 @@ from typing import Any
 from mesa_pipeline.artifacts import Layout, fingerprint, is_current, write_records
 from mesa_pipeline.config import Settings
 from mesa_pipeline.errors import ArtifactError
-from mesa_pipeline.stages.context import StageContext, structure_of
+from mesa_pipeline.reading.previews import PREVIEWS_VERSION, preview
+from mesa_pipeline.stages.context import StageContext, open_reading, structure_of
 from mesa_pipeline.stages.per_episode import EpisodeWork, make_missing
 from mesa_pipeline.stages.storage import (
     EpisodeEntry,
     evidence_record,
+    preview_record,
     read_manifest,
     read_memory,
     read_questions,
@@ -36,8 +38,11 @@ def retrieve(context: StageContext, code: str) -> Summary:
         stage=f"retrieve {structure.name}",
         product=f"{structure.name} evidence",
         timing=f"retrieve-{code}",
-        folder=context.layout.evidence(structure.name, "any").parent,
-        is_current=partial(is_retrieved, context.layout, structure),
+        folders=(
+            context.layout.evidence(structure.name, "any").parent,
+            context.layout.preview(structure.name, "any").parent,
+        ),
+        is_current=partial(_is_complete, context, structure),
         make=partial(_retrieve_one, context.layout, context.settings, code),
     )
     return make_missing(context, manifest, asked, work)
@@ -54,6 +59,18 @@ def is_retrieved(layout: Layout, structure: MemoryStructure[Any], entry: Episode
     return is_current(layout.evidence(structure.name, entry.key), evidence_fingerprint(structure, entry))
 
 
+def _is_complete(context: StageContext, structure: MemoryStructure[Any], entry: EpisodeEntry) -> bool:
+    expected = _previews_fingerprint(context.layout, context.settings, structure, entry)
+    is_previewed = is_current(context.layout.preview(structure.name, entry.key), expected)
+    return is_previewed and is_retrieved(context.layout, structure, entry)
+
+
+def _previews_fingerprint(layout: Layout, settings: Settings, structure: MemoryStructure[Any], entry: EpisodeEntry) -> str:
+    counter = open_reading(settings, layout.dataset).counter
+    evidence = evidence_fingerprint(structure, entry)
+    return fingerprint("previews", PREVIEWS_VERSION, evidence, settings.previews.model_dump(), counter.name)
+
+
 def _retrieve_one(layout: Layout, settings: Settings, code: str, entry: EpisodeEntry) -> float:
     """Retrieve and store one episode's evidence; returns the seconds that retrieval itself took."""
     structure = structure_of(settings, code)
@@ -67,4 +84,8 @@ def _retrieve_one(layout: Layout, settings: Settings, code: str, entry: EpisodeE
     records = [evidence_record(q.id, e) for q, e in zip(questions, evidence, strict=True)]
     path = layout.evidence(structure.name, entry.key)
     write_records(path, {"fingerprint": evidence_fingerprint(structure, entry), "episode_id": entry.id}, records)
+    counter = open_reading(settings, layout.dataset).counter
+    glimpses = [preview_record(q.id, preview(e, settings.previews, counter)) for q, e in zip(questions, evidence, strict=True)]
+    header = {"fingerprint": _previews_fingerprint(layout, settings, structure, entry), "episode_id": entry.id}
+    write_records(layout.preview(structure.name, entry.key), header, glimpses)
     return seconds

@@ -21,7 +21,8 @@ from mesa_pipeline.artifacts import (
 from mesa_pipeline.errors import ArtifactError
 from mesa_pipeline.outcomes import QuestionInfo
 from mesa_pipeline.structures.base import MemoryStructure, StoredMemory
-from mesa_pipeline.types import Episode, Evidence, EvidenceItem, Outcome, Question, Step, Trajectory
+from mesa_pipeline.subsets import STRUCTURE_NAMES
+from mesa_pipeline.types import Episode, Evidence, EvidenceItem, Outcome, Preview, Question, Step, Trajectory
 
 EPISODE_SUFFIXES = {".jsonl", ".npz", ".partial"}
 
@@ -156,9 +157,23 @@ def read_task(layout: Layout, key: str) -> str:
 
 
 def question_infos(layout: Layout, entry: EpisodeEntry) -> tuple[QuestionInfo, ...]:
-    """What may be known of an episode's questions before they are answered."""
+    """What may be known of an episode's questions before they are answered.
+
+    Raises:
+        ArtifactError: The episode or a preview of its evidence is missing.
+    """
+    previews = {code: read_previews(layout, code, name, entry.key) for code, name in STRUCTURE_NAMES.items()}
     return tuple(
-        QuestionInfo(q.id, entry.id, q.text, entry.domain, entry.task_type, q.qa_type, entry.steps)
+        QuestionInfo(
+            id=q.id,
+            episode_id=entry.id,
+            text=q.text,
+            domain=entry.domain,
+            task_type=entry.task_type,
+            qa_type=q.qa_type,
+            steps=entry.steps,
+            previews={code: found[q.id] for code, found in previews.items()},
+        )
         for q in read_questions(layout, entry.key)
     )
 
@@ -209,6 +224,16 @@ def read_evidence(layout: Layout, code: str, name: str, key: str) -> dict[str, E
     return {record["question_id"]: _evidence(code, record) for record in records}
 
 
+def preview_record(question_id: str, preview: Preview) -> Record:
+    return {"question_id": question_id, **asdict(preview)}
+
+
+def read_previews(layout: Layout, code: str, name: str, key: str) -> dict[str, Preview]:
+    """One structure's previews for every question of an episode, by question id."""
+    records = read_records(layout.preview(name, key), f"mesa retrieve --structure {code}")
+    return {record.pop("question_id"): _preview(record) for record in records}
+
+
 def outcome_record(outcome: Outcome) -> Record:
     return asdict(outcome)
 
@@ -224,6 +249,10 @@ def _sha256(content: bytes) -> str:
 
 def _questions(record: Record) -> tuple[Question, ...]:
     return tuple(Question(**{**q, "annotated_steps": tuple(q["annotated_steps"])}) for q in record["questions"])
+
+
+def _preview(record: Record) -> Preview:
+    return Preview(**{**record, "scores": tuple(record["scores"]), "step_ids": tuple(record["step_ids"])})
 
 
 def _evidence(code: str, record: Record) -> Evidence:
