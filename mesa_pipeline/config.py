@@ -148,6 +148,7 @@ class ReadingSettings(Section):
 
 class EvaluationSettings(Section):
     reward: Literal["token_f1"]
+    empty_score: Fraction
     bootstrap_samples: Positive
     confidence: Annotated[float, Field(gt=0.0, lt=1.0)]
     bootstrap_seed: int

@@ -60,14 +60,36 @@ def paired_bootstrap(differences: np.ndarray, clusters: np.ndarray, samples: int
     paired = ~np.isnan(differences)
     if not paired.any():
         raise ArtifactError("no question has a score on both sides of the comparison; run `mesa sweep` again")
-    _, members = np.unique(clusters[paired], return_inverse=True)
-    sums = np.bincount(members, weights=differences[paired])
+    (interval,) = clustered_bootstrap(differences[paired, np.newaxis], clusters[paired], samples, confidence, seed)
+    return interval
+
+
+def clustered_bootstrap(
+    values: np.ndarray, clusters: np.ndarray, samples: int, confidence: float, seed: int
+) -> tuple[Interval, ...]:
+    """Percentile interval of the mean of each column, all columns in the same resamples; see ``paired_bootstrap``.
+
+    Args:
+        values: Shape ``(n, p)``, n at least 1, without NaN.
+        clusters: Shape ``(n,)``, episode of each question.
+        samples: Number of resamples.
+        confidence: Nominal coverage in (0, 1).
+        seed: Seed of the resampling.
+
+    Returns:
+        p intervals.
+    """
+    _, members = np.unique(clusters, return_inverse=True)
     counts = np.bincount(members)
+    sums = np.column_stack([np.bincount(members, weights=column) for column in values.T])
     draws = np.random.default_rng(seed).multinomial(len(counts), np.full(len(counts), 1.0 / len(counts)), size=samples)
-    means = (draws @ sums) / (draws @ counts)
+    means = (draws @ sums) / (draws @ counts)[:, np.newaxis]
     tail = (1.0 - confidence) / 2.0
-    low, high = np.quantile(means, (tail, 1.0 - tail))
-    return Interval(float(sums.sum() / counts.sum()), float(low), float(high), confidence, len(counts))
+    lows, highs = np.quantile(means, (tail, 1.0 - tail), axis=0)
+    return tuple(
+        Interval(float(total / counts.sum()), float(low), float(high), confidence, len(counts))
+        for total, low, high in zip(sums.sum(axis=0), lows, highs, strict=True)
+    )
 
 
 def mean_and_sample_std(values: Sequence[float]) -> MeanStd:
