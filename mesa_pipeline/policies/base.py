@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
@@ -37,7 +37,7 @@ class PolicyInput:
 
     def to_json(self) -> dict[str, Any]:
         """The ``q`` that an executable policy is given."""
-        previews = {code: asdict(preview) for code, preview in self.previews.items()}
+        previews = {code: _preview_json(preview) for code, preview in self.previews.items()}
         return {"question": self.question, "meta": dict(self.meta), "steps": self.steps, "previews": previews}
 
 
@@ -133,6 +133,10 @@ class FittedPolicy:
     def name(self) -> str:
         return self.policy.name
 
+    @property
+    def reads_previews(self) -> bool:
+        return self.policy.reads_previews
+
     def select(self, question: PolicyInput) -> int:
         """Mask for one question.
 
@@ -169,3 +173,15 @@ def policy_input(question: QuestionInfo, labels: bool) -> PolicyInput:
 def policy_inputs(matrix: OutcomeMatrix, labels: bool) -> list[PolicyInput]:
     """``policy_input`` of every question of a matrix, in order."""
     return [policy_input(question, labels) for question in matrix.questions]
+
+
+def _preview_json(preview: Preview) -> dict[str, Any]:
+    """By hand: ``dataclasses.asdict`` would be most of the time that encoding a split takes."""
+    return {
+        "text": preview.text,
+        "n_items": preview.n_items,
+        "tokens": preview.tokens,
+        "top_score": preview.top_score,
+        "scores": list(preview.scores),
+        "step_ids": list(preview.step_ids),
+    }

@@ -1,6 +1,7 @@
-"""A chosen policy as three files that nobody changes any more: ``policy.json``, ``state.json`` and ``manifest.json``.
+"""A chosen policy as files that nobody changes any more: ``policy.json``, ``state.json`` and ``manifest.json``.
 
-The manifest is removed first and written last, so after a kill there is either no manifest or a whole frozen policy.
+Beside them may stand ``values.json``: what each subset is expected to be worth, for choosing within a token budget. The
+manifest is removed first and written last, so after a kill there is either no manifest or a whole frozen policy.
 """
 
 import hashlib
@@ -15,9 +16,11 @@ from mesa_pipeline.artifacts import file_sha256, read_json, write_json, write_se
 from mesa_pipeline.errors import ArtifactError
 from mesa_pipeline.evaluation.evaluate import Evaluation
 from mesa_pipeline.policies import FittedPolicy, PolicyInput, open_policy
+from mesa_pipeline.policies.values import ValueModel
 
 POLICY_FILE = "policy.json"
 STATE_FILE = "state.json"
+VALUES_FILE = "values.json"
 MANIFEST_FILE = "manifest.json"
 MADE_BY = "mesa optimize"
 
@@ -54,16 +57,23 @@ class FrozenPolicy:
         provenance: What it was made from.
         validation: What it was worth where it was chosen.
         manifest_sha256: Hash of its manifest, which names it for good.
+        values: What each subset is expected to be worth; ``None`` where it was frozen without.
     """
 
     fitted: FittedPolicy
     provenance: Provenance
     validation: Evaluation
     manifest_sha256: str
+    values: ValueModel | None = None
 
     @property
     def name(self) -> str:
         return self.fitted.name
+
+    @property
+    def reads_previews(self) -> bool:
+        """Whether it must be shown previews of the evidence."""
+        return self.fitted.reads_previews
 
     def select(self, question: PolicyInput) -> int:
         """Mask of the structures to read for one question."""
@@ -74,18 +84,36 @@ class FrozenPolicy:
         return self.fitted.explain(question)
 
 
-def freeze(directory: Path, fitted: FittedPolicy, provenance: Provenance, validation: Evaluation) -> FrozenPolicy:
+def freeze(
+    directory: Path,
+    fitted: FittedPolicy,
+    provenance: Provenance,
+    validation: Evaluation,
+    values: ValueModel | None = None,
+) -> FrozenPolicy:
     """Write a policy into a directory, in place of any that was there, and read it back.
+
+    Args:
+        directory: Where to.
+        fitted: The policy with its state.
+        provenance: What it was made from.
+        validation: What it was worth where it was chosen.
+        values: What each subset is expected to be worth, fitted to the same training outcomes.
 
     Raises:
         ArtifactError: The directory cannot be written.
     """
     _remove(directory / MANIFEST_FILE)
-    write_json(directory / POLICY_FILE, fitted.policy.spec())
-    write_json(directory / STATE_FILE, fitted.state)
+    contents = {POLICY_FILE: fitted.policy.spec(), STATE_FILE: fitted.state}
+    if values is not None:
+        contents[VALUES_FILE] = values.to_json()
+    else:
+        _remove(directory / VALUES_FILE)
+    for name, content in contents.items():
+        write_json(directory / name, content)
     manifest = {
         "name": fitted.name,
-        "sha256": {name: file_sha256(directory / name) for name in (POLICY_FILE, STATE_FILE)},
+        "sha256": {name: file_sha256(directory / name) for name in contents},
         "provenance": asdict(provenance),
         "validation": asdict(validation),
         "package_version": __version__,
@@ -104,14 +132,17 @@ def load_frozen(directory: Path) -> FrozenPolicy:
     path = directory / MANIFEST_FILE
     manifest = read_json(path, MADE_BY)
     try:
-        hashes = {name: manifest["sha256"][name] for name in (POLICY_FILE, STATE_FILE)}
+        frozen_with_values = VALUES_FILE in manifest["sha256"]
+        names = (POLICY_FILE, STATE_FILE, *((VALUES_FILE,) if frozen_with_values else ()))
+        hashes = {name: manifest["sha256"][name] for name in names}
         provenance = Provenance(**manifest["provenance"])
         validation = Evaluation(**manifest["validation"])
     except (KeyError, TypeError) as error:
         raise ArtifactError(f"{path} is not the manifest of a frozen policy; make one with `{MADE_BY}`") from error
     contents = {name: _read_verified(directory / name, expected) for name, expected in hashes.items()}
     fitted = FittedPolicy(open_policy(contents[POLICY_FILE]), contents[STATE_FILE])
-    return FrozenPolicy(fitted, provenance, validation, file_sha256(path))
+    values = ValueModel.from_json(contents[VALUES_FILE]) if frozen_with_values else None
+    return FrozenPolicy(fitted, provenance, validation, file_sha256(path), values)
 
 
 def _read_verified(path: Path, expected_sha256: str) -> Any:
