@@ -9,10 +9,15 @@
     ├── ArtifactError         something a stage needs has not been made yet, or is damaged
     │   └── WorkspaceBusy     another process works in the same workspace
     ├── PolicyError           a policy broke its contract
+    │   └── SandboxFailure    a policy's code failed, overran a limit or replied nonsense, in one line
+    │   └── GateError         its source is refused before it runs; carries each violation with its place
     └── WorkFailed            work went on, but some items failed; the message counts and lists them
 
 A message says what is wrong, where, and what to do next.
 """
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 
 class MesaError(Exception):
@@ -41,6 +46,40 @@ class WorkspaceBusy(ArtifactError):
 
 class PolicyError(MesaError):
     """A policy broke its contract."""
+
+
+class SandboxFailure(PolicyError):
+    """A policy's code failed, overran a limit or replied nonsense; the message is short, printable ASCII."""
+
+
+@dataclass(frozen=True, order=True)
+class Violation:
+    """One thing in a policy's source that is refused.
+
+    Attributes:
+        line: Line of the source, from 1.
+        column: Column of that line, from 1.
+        message: What is refused and what to write instead.
+    """
+
+    line: int
+    column: int
+    message: str
+
+    def __str__(self) -> str:
+        return f"line {self.line}, column {self.column}: {self.message}"
+
+
+class GateError(PolicyError):
+    """A policy's source is refused before it runs.
+
+    Attributes:
+        violations: What is refused, in the order of the source; at least one.
+    """
+
+    def __init__(self, violations: Sequence[Violation]) -> None:
+        super().__init__("the policy's source is refused:\n" + "\n".join(f"- {violation}" for violation in violations))
+        self.violations = tuple(violations)
 
 
 class WorkFailed(MesaError):
