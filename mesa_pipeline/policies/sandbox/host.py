@@ -1,0 +1,175 @@
+"""Runs a policy's code in confined processes and believes nothing they say without checking it."""
+
+import functools
+import math
+import os
+import signal
+import threading
+import time
+import weakref
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any, Literal, Self, TypeAlias
+
+from mesa_pipeline.config import SandboxSettings
+from mesa_pipeline.errors import PolicyError, SandboxFailure
+from mesa_pipeline.policies.base import State
+from mesa_pipeline.policies.sandbox import strict_json, tiers
+from mesa_pipeline.policies.sandbox.exchange import exchange
+from mesa_pipeline.policies.sandbox.replies import Reply, failure, read_choices, read_member
+from mesa_pipeline.policies.sandbox.zygote import Limits, Zygote
+
+HashSeed: TypeAlias = Literal[0, 1]
+Origin: TypeAlias = Literal["template", "llm"]
+_Phase: TypeAlias = Literal["probe", "fit", "select"]
+_SIGNAL_MEANINGS = {"SIGSYS": "forbidden system call", "SIGKILL": "killed, perhaps for want of memory"}
+
+
+class Sandbox:
+    """Fits and applies policies given as source code, each job in a child of its own that is gone afterwards.
+
+    ``select`` runs in a child that never saw a training row. Methods may be called from several threads at once; the jobs then
+    run side by side. The processes behind it start when first needed, start again when they died, and end with ``close``, with
+    the context, with the interpreter, or with the host however it dies. After ``close`` the next call starts them again.
+
+    Args:
+        settings: Limits of one job.
+    """
+
+    def __init__(self, settings: SandboxSettings) -> None:
+        self.settings = settings
+        self._zygotes: Mapping[HashSeed, Zygote] = {0: Zygote(0), 1: Zygote(1)}
+        self._confinement: tiers.Confinement | None = None
+        self._probing = threading.Lock()
+        self._finalizer = weakref.finalize(self, _close_all, tuple(self._zygotes.values()))
+
+    @property
+    def tier(self) -> tiers.Tier:
+        """How strong the confinement is, found out by trying it once."""
+        return self.confinement.tier
+
+    @property
+    def confinement(self) -> tiers.Confinement:
+        """The layers in force and what they did not stop.
+
+        Raises:
+            MissingDependency: Workers do not start on this system.
+            SandboxFailure: The self-test itself broke down.
+        """
+        with self._probing:
+            if self._confinement is None:
+                reply = self._run("probe", [], (), 0)
+                report = read_member(reply, "probe", "probe")
+                self._confinement = tiers.judge(report)
+            return self._confinement
+
+    def fit(self, source: str, rows: bytes, context: Mapping[str, Any], hash_seed: HashSeed = 0) -> State:
+        """What the policy learns from training rows; ``{}`` from one without a ``fit``.
+
+        Args:
+            source: The policy's code.
+            rows: JSON array of n training rows, UTF-8.
+            context: Further JSON values for ``fit``.
+            hash_seed: Which of two orders of sets the process has; a policy must not depend on it.
+
+        Raises:
+            SandboxFailure: The code failed, overran a limit, or returned what is no JSON value of ``state_kb`` at most.
+            MissingDependency: Workers do not start on this system.
+        """
+        reply = self._run("fit", [self._encoded(source), rows, strict_json.dump(context)], self.confinement.layers, hash_seed)
+        state = read_member(reply, "fit", "state")
+        size = len(strict_json.dump(state))
+        if size > self.settings.state_kb * 1024:
+            raise failure(f"fit returned a state of {size / 1024:,.0f} kB; at most {self.settings.state_kb} kB are kept")
+        return state
+
+    def select(self, source: str, state: State, questions: bytes, hash_seed: HashSeed = 0) -> list[Reply]:
+        """What the policy chooses for each question, independently: the state it is handed cannot be changed.
+
+        Args:
+            source: The policy's code.
+            state: What ``fit`` returned.
+            questions: JSON array of n questions, UTF-8.
+            hash_seed: Which of two orders of sets the process has; a policy must not depend on it.
+
+        Returns:
+            n replies, in order.
+
+        Raises:
+            SandboxFailure: The code failed as a whole or overran a limit; a failure on one question is that question's reply.
+            MissingDependency: Workers do not start on this system.
+        """
+        frames = [self._encoded(source), strict_json.dump(state), questions]
+        reply = self._run("select", frames, self.confinement.layers, hash_seed)
+        return read_choices(read_member(reply, "select", "replies"), len(strict_json.parse(questions)))
+
+    def close(self) -> None:
+        """End the processes behind this sandbox."""
+        _close_all(tuple(self._zygotes.values()))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def _encoded(self, source: str) -> bytes:
+        try:
+            encoded = source.encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise failure(f"the source holds half a character (a lone surrogate) at position {error.start}") from None
+        if len(encoded) > self.settings.source_kb * 1024:
+            raise failure(f"the source has {len(encoded):,} bytes; at most {self.settings.source_kb} kB are accepted")
+        return encoded
+
+    def _run(self, phase: _Phase, frames: Sequence[bytes], layers: Sequence[str], hash_seed: HashSeed) -> bytes:
+        seconds = self.settings.fit_seconds if phase == "fit" else self.settings.select_seconds
+        header = strict_json.dump({"phase": phase, "layers": list(layers), "frames": len(frames)})
+        limits = Limits(math.ceil(seconds), self.settings.memory_mb * 2**20)
+        with self._zygotes[hash_seed].fork(limits) as child:
+            deadline = time.monotonic() + seconds
+            try:
+                return exchange(child.job, [header, *frames], deadline, self.settings.reply_mb * 2**20)
+            except TimeoutError:
+                raise failure(f"{phase} took longer than {seconds:g} s") from None
+            except ConnectionError:
+                raise self._death(phase, seconds, child.end()) from None
+
+    def _death(self, phase: _Phase, seconds: float, code: int | None) -> SandboxFailure:
+        if code == -signal.SIGXCPU:
+            return failure(f"{phase} took longer than {seconds:g} s of CPU time")
+        if code is None:
+            return failure(f"the worker died in {phase}, and its parent with it")
+        if code >= 0:
+            return failure(f"the worker died in {phase} (exit code {code})")
+        name = signal.Signals(-code).name if -code in list(signal.Signals) else "unknown"
+        return failure(f"the worker died in {phase} (signal {-code}: {_SIGNAL_MEANINGS.get(name, name)})")
+
+
+def require_strong(sandbox: Sandbox, origin: Origin) -> None:
+    """Refuse to run a language model's code where the kernel cannot confine it, unless the settings allow it.
+
+    Raises:
+        PolicyError: The code is not to be run here; says what to do.
+    """
+    if origin == "template" or sandbox.settings.allow_weak or sandbox.tier == "kernel":
+        return
+    raise PolicyError(
+        f"a language model's code is not run in a weak sandbox ({sandbox.confinement}); {tiers.REMEDY}, or accept the risk "
+        "with policies.sandbox.allow_weak=true"
+    )
+
+
+@functools.cache
+def _opened(settings: SandboxSettings, owner: int) -> Sandbox:
+    return Sandbox(settings)
+
+
+def open_sandbox(settings: SandboxSettings) -> Sandbox:
+    """The one sandbox this process has for equal settings."""
+    return _opened(settings, os.getpid())
+
+
+def _close_all(zygotes: Sequence[Zygote]) -> None:
+    for zygote in zygotes:
+        zygote.close()

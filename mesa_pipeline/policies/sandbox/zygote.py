@@ -1,0 +1,172 @@
+"""The host's end of a zygote: started when first needed, started again when it died, gone when the host is."""
+
+import contextlib
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from mesa_pipeline.errors import MissingDependency
+
+WORKER = Path(__file__).with_name("worker.py")
+START_SECONDS = 60.0
+END_SECONDS = 10.0
+_REQUEST = struct.Struct("!IQ")
+_STATUS = struct.Struct("!i")
+_READY = b"ready"
+_THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+"""A confined child cannot start threads, so a numerical library must not try."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one child may use: whole seconds of CPU time and bytes of address space."""
+
+    cpu_seconds: int
+    memory_bytes: int
+
+
+class Child:
+    """One confined child: ``job`` is the connection to it. Leaving the context kills and reaps it if it still runs."""
+
+    def __init__(self, job: socket.socket, lifeline: socket.socket) -> None:
+        self.job = job
+        self._lifeline = lifeline
+        self._status: int | None = None
+
+    def end(self) -> int | None:
+        """Kill the child unless it has ended, wait until it is gone, and return its exit code as ``subprocess`` has it.
+
+        ``None`` when there is nobody to tell: the zygote died too, or never had a child.
+        """
+        if self._lifeline.fileno() < 0:
+            return self._status
+        with self._lifeline, self.job, contextlib.suppress(OSError):
+            self._lifeline.settimeout(END_SECONDS)
+            self._lifeline.shutdown(socket.SHUT_WR)
+            answer = self._lifeline.recv(_STATUS.size)
+            if len(answer) == _STATUS.size:
+                self._status = os.waitstatus_to_exitcode(*_STATUS.unpack(answer))
+        return self._status
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.end()
+
+
+class Zygote:
+    """A worker process with one hash seed; ``fork`` may be called from several threads at once."""
+
+    def __init__(self, hash_seed: int) -> None:
+        self._hash_seed = hash_seed
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._control: socket.socket | None = None
+        self._owner = os.getpid()
+
+    @property
+    def pid(self) -> int | None:
+        """Id of the running process, if it runs."""
+        return self._process.pid if self._process is not None and self._process.poll() is None else None
+
+    def fork(self, limits: Limits) -> Child:
+        """A fresh child.
+
+        Raises:
+            MissingDependency: The worker cannot be started on this system.
+        """
+        with self._lock:
+            try:
+                return self._request(limits)
+            except OSError:  # it died since: once more, with another
+                self._stop()
+                return self._request(limits)
+
+    def close(self) -> None:
+        """End the process and all its children; a later ``fork`` starts another."""
+        with self._lock:
+            self._stop()
+
+    def _request(self, limits: Limits) -> Child:
+        control = self._started()
+        job, job_of_child = socket.socketpair()
+        lifeline, lifeline_of_zygote = socket.socketpair()
+        request = _REQUEST.pack(limits.cpu_seconds, limits.memory_bytes)
+        with job_of_child, lifeline_of_zygote:
+            try:
+                socket.send_fds(control, [request], [job_of_child.fileno(), lifeline_of_zygote.fileno()])
+            except OSError:
+                job.close()
+                lifeline.close()
+                raise
+        return Child(job, lifeline)
+
+    def _started(self) -> socket.socket:
+        if self._owner != os.getpid():  # this process is a fork of the host: the zygote is not its own
+            self._abandon()
+        if self._control is not None and self.pid is not None:
+            return self._control
+        self._stop()
+        if not hasattr(os, "fork"):
+            raise MissingDependency("policies run in forked processes, which this system does not have; use Linux or macOS")
+        self._control = self._start()
+        return self._control
+
+    def _start(self) -> socket.socket:
+        control, theirs = socket.socketpair()
+        environment = {"PYTHONHASHSEED": str(self._hash_seed), "LC_ALL": "C.UTF-8", **dict.fromkeys(_THREAD_VARIABLES, "1")}
+        # Not -I: it would ignore the hash seed along with the environment, of which nothing else is passed on.
+        command = [sys.executable, "-P", "-s", "-B", str(WORKER), str(theirs.fileno()), str(os.getpid())]
+        with theirs:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env=environment,
+                cwd="/",
+                pass_fds=(theirs.fileno(),),
+                start_new_session=True,
+            )
+        control.settimeout(START_SECONDS)
+        try:
+            greeting = control.recv(1024)
+        except OSError as error:
+            greeting = str(error).encode()
+        if greeting != _READY:
+            control.close()
+            self._stop()
+            reason = greeting.decode("ascii", "replace") or "it died"
+            raise MissingDependency(f"the worker that runs policies does not start: {reason}")
+        control.settimeout(None)
+        return control
+
+    def _stop(self) -> None:
+        if self._owner != os.getpid():
+            self._abandon()
+        if self._control is not None:
+            self._control.close()
+        if self._process is not None:
+            try:
+                self._process.wait(END_SECONDS)
+            except subprocess.TimeoutExpired:
+                self._process.send_signal(signal.SIGKILL)
+                self._process.wait()
+        self._process = self._control = None
+
+    def _abandon(self) -> None:
+        if self._control is not None:
+            self._control.close()
+        if self._process is not None:
+            self._process.returncode = 0  # another process's child: nothing to wait for
+        self._process = self._control = None
+        self._owner = os.getpid()
