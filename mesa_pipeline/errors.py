@@ -6,6 +6,7 @@
     ├── ConfigError           a setting is unknown, of the wrong type, or out of range
     ├── DataError             an input file is missing, malformed, or breaks the data model
     ├── MissingDependency     an optional package or service is not there; names the install command
+    ├── ModelError            a language model gave no reply to one request; others may go well
     ├── ArtifactError         something a stage needs has not been made yet, or is damaged
     │   └── WorkspaceBusy     another process works in the same workspace
     ├── PolicyError           a policy broke its contract
@@ -34,6 +35,10 @@ class DataError(MesaError):
 
 class MissingDependency(MesaError):
     """An optional package or service is not there."""
+
+
+class ModelError(MesaError):
+    """A language model gave no reply to one request: it took too long, refused, or the request was too long for it."""
 
 
 class ArtifactError(MesaError):

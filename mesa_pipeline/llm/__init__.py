@@ -1,7 +1,8 @@
-"""Models behind protocols: what the core asks of an embedder and of a token counter."""
+"""Models behind protocols: what the core asks of an embedder, of a token counter and of a language model."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Literal, Protocol
 
 import numpy as np
 
@@ -31,3 +32,44 @@ class TokenCounter(Protocol):
     def name(self) -> str: ...
 
     def count(self, text: str) -> int: ...
+
+
+@dataclass(frozen=True)
+class Message:
+    """One turn of a conversation; ``content`` is valid Unicode, without halves of surrogate pairs."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+@dataclass(frozen=True)
+class Completion:
+    """A language model's reply. ``text`` may be anything, also empty; tokens are as the model counts them."""
+
+    text: str
+    prompt_tokens: int
+    completion_tokens: int
+
+
+class ChatModel(Protocol):
+    """A language model that continues a conversation.
+
+    ``name`` says all that a reply depends on beside messages and seed: the model and how it samples. Retries for a busy or
+    failing endpoint are its own affair.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    def complete(self, messages: Sequence[Message], seed: int = 0) -> Completion:
+        """The reply to a conversation that ends with the user's turn; the same for the same seed, as far as the model can.
+
+        Args:
+            messages: At most one system message, which comes first; then user and assistant in turn.
+            seed: Seed of the sampling, any non-negative integer.
+
+        Raises:
+            ModelError: No reply to this request; a request with other messages may go well.
+            MissingDependency: The model cannot be reached at all.
+        """
+        ...
