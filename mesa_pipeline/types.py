@@ -5,9 +5,11 @@ so (an empty string, an em dash standing alone) into ``""`` for actions and obse
 """
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal, TypeAlias
 
 TrajectoryKind = Literal["agent", "dialogue"]
+State: TypeAlias = Any
+"""What a policy's ``fit`` learnt: any JSON value."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -11,11 +11,10 @@ from mesa_pipeline import subsets
 from mesa_pipeline.config import Settings
 from mesa_pipeline.errors import PolicyError
 from mesa_pipeline.outcomes import OutcomeMatrix, QuestionInfo
-from mesa_pipeline.types import Preview
+from mesa_pipeline.policies.sandbox import Sandbox
+from mesa_pipeline.types import Preview, State
 
 PolicyKind = Literal["all", "single", "fixed", "lookup", "route", "executable"]
-State: TypeAlias = Any
-"""What ``fit`` learnt: any JSON value."""
 
 
 @dataclass(frozen=True)
@@ -90,8 +89,8 @@ class Policy(ABC):
 
     @classmethod
     @abstractmethod
-    def from_spec(cls, spec: Mapping[str, Any]) -> Self:
-        """Inverse of ``spec``."""
+    def from_spec(cls, spec: Mapping[str, Any], sandbox: Sandbox | None = None) -> Self:
+        """Inverse of ``spec``; ``sandbox`` is where a policy that is code will run."""
 
     @abstractmethod
     def spec(self) -> dict[str, Any]:

@@ -6,8 +6,10 @@ from typing import Any, Self
 
 from mesa_pipeline import subsets
 from mesa_pipeline.outcomes import OutcomeMatrix
-from mesa_pipeline.policies.base import FitContext, Policy, PolicyInput, PolicyKind, State
+from mesa_pipeline.policies.base import FitContext, Policy, PolicyInput, PolicyKind
 from mesa_pipeline.policies.estimates import best_subset, global_means, relative_utilities
+from mesa_pipeline.policies.sandbox import Sandbox
+from mesa_pipeline.types import State
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,7 @@ class FixedPolicy(Policy):
         return "single" if self.mask in subsets.SINGLE_SUBSETS else "fixed"
 
     @classmethod
-    def from_spec(cls, spec: Mapping[str, Any]) -> Self:
+    def from_spec(cls, spec: Mapping[str, Any], sandbox: Sandbox | None = None) -> Self:
         return cls(subsets.encode(spec["structures"]))
 
     def spec(self) -> dict[str, Any]:
@@ -56,7 +58,7 @@ class BestFixedPolicy(Policy):
         return "fixed"
 
     @classmethod
-    def from_spec(cls, spec: Mapping[str, Any]) -> Self:
+    def from_spec(cls, spec: Mapping[str, Any], sandbox: Sandbox | None = None) -> Self:
         return cls()
 
     def spec(self) -> dict[str, Any]:

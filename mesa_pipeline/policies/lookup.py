@@ -1,28 +1,24 @@
 """Policies that look the subset up by benchmark labels (paper, Table 9), raw or shrunk, and route-to-one.
 
-Each combination of label values is a cell; leaving labels open gives the wider cells it belongs to, up to the one of all
-questions. A shrunk lookup pulls the estimate of a cell towards the mean of its parents, the cells with one label fewer, which
-were shrunk before it. A raw lookup trusts a cell however few questions it has. Either way a label that is absent, or was never
-seen in training, is left open, so every question has a cell.
+A question is looked up in the narrowest cell of its labels (see ``label_cells``). A shrunk lookup pulls the estimate of a cell
+towards the wider ones; a raw lookup trusts a cell however few questions it has.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import product
 from typing import Any, Self
-
-import numpy as np
 
 from mesa_pipeline import subsets
 from mesa_pipeline.artifacts import dump_json
 from mesa_pipeline.errors import PolicyError
 from mesa_pipeline.outcomes import OutcomeMatrix
-from mesa_pipeline.policies.base import FitContext, Policy, PolicyInput, PolicyKind, State, policy_inputs
-from mesa_pipeline.policies.estimates import best_subset, global_means, relative_utilities, shrunk_means
+from mesa_pipeline.policies.base import FitContext, Policy, PolicyInput, PolicyKind
+from mesa_pipeline.policies.estimates import best_subset, relative_utilities
+from mesa_pipeline.policies.label_cells import Cell, cell_of, estimate_cells
+from mesa_pipeline.policies.sandbox import Sandbox
+from mesa_pipeline.types import State
 
 LABEL_NAMES = {"domain": "domain", "task_type": "task", "qa_type": "capability"}
-Cell = tuple[str | None, ...]
-"""One value per key of the lookup; ``None`` leaves the key open."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +53,7 @@ class LookupPolicy(Policy):
         return ("route-to-one by " if self.single else "lookup by ") + " x ".join(LABEL_NAMES[key] for key in self.keys)
 
     @classmethod
-    def from_spec(cls, spec: Mapping[str, Any]) -> Self:
+    def from_spec(cls, spec: Mapping[str, Any], sandbox: Sandbox | None = None) -> Self:
         return cls(tuple(spec["keys"]), bool(spec["shrunk"]), bool(spec["single"]))
 
     def spec(self) -> dict[str, Any]:
@@ -67,21 +63,13 @@ class LookupPolicy(Policy):
         """Choose a subset for every cell; the state also holds how many training questions each has."""
         strength = context.shrinkage if self.shrunk else 0.0
         allowed = subsets.SINGLE_SUBSETS if self.single else subsets.ALL_SUBSETS
-        utilities = relative_utilities(train, context.lambda_)
         tokens = train.tokens.mean(axis=0)
-        labels = _label_columns(train, self.keys)
-        values = {key: sorted({value for value in labels[key] if value is not None}) for key in self.keys}
-        estimates: dict[Cell, np.ndarray] = {}
-        cells: dict[str, dict[str, int]] = {}
-        for cell in _widest_first([values[key] for key in self.keys]):
-            members = _members(cell, [labels[key] for key in self.keys])
-            parents = [estimates[parent] for parent in _parents(cell)]
-            estimates[cell] = (
-                shrunk_means(utilities[members], np.mean(parents, axis=0), strength) if parents else global_means(utilities)
-            )
-            subset = best_subset(estimates[cell], tokens, allowed)
-            cells[dump_json(cell)] = {"subset": subset, "questions": int(members.sum())}
-        return {"values": values, "cells": cells}
+        table = estimate_cells(train, self.keys, relative_utilities(train, context.lambda_), strength)
+        cells = {
+            dump_json(cell): {"subset": best_subset(found.utilities, tokens, allowed), "questions": found.questions}
+            for cell, found in table.estimates.items()
+        }
+        return {"values": table.values, "cells": cells}
 
     def select(self, state: State, question: PolicyInput) -> int:
         return int(state["cells"][dump_json(self._cell(state, question))]["subset"])
@@ -92,31 +80,4 @@ class LookupPolicy(Policy):
         return f"{self._title}: {', '.join(named)} -> {subsets.label(self.select(state, question))}"
 
     def _cell(self, state: State, question: PolicyInput) -> Cell:
-        given = (question.meta.get(key) for key in self.keys)
-        return tuple(value if value in state["values"][key] else None for key, value in zip(self.keys, given, strict=True))
-
-
-def _label_columns(train: OutcomeMatrix, keys: Sequence[str]) -> dict[str, np.ndarray]:
-    """Value of each label for every training question, ``None`` where unknown: object arrays of shape ``(n,)``."""
-    inputs = policy_inputs(train, labels=True)
-    return {key: np.array([question.meta.get(key) for question in inputs], dtype=object) for key in keys}
-
-
-def _widest_first(values: Sequence[Sequence[str]]) -> Iterator[Cell]:
-    """Every combination of values and open keys, cells with fewer values first."""
-    cells: list[Cell] = list(product(*([None, *known] for known in values)))
-    return iter(sorted(cells, key=lambda cell: sum(value is not None for value in cell)))
-
-
-def _parents(cell: Cell) -> list[Cell]:
-    """The cells with one value fewer; none for the cell of all questions."""
-    return [(*cell[:k], None, *cell[k + 1 :]) for k, value in enumerate(cell) if value is not None]
-
-
-def _members(cell: Cell, columns: Sequence[np.ndarray]) -> np.ndarray:
-    """Which questions belong to a cell: boolean, shape ``(n,)``."""
-    members = np.full(len(columns[0]), True)
-    for value, column in zip(cell, columns, strict=True):
-        if value is not None:
-            members &= column == value
-    return members
+        return cell_of(question, self.keys, state["values"])

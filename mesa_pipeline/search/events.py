@@ -1,6 +1,6 @@
 """The log of a search: events are appended, each vouching for the one before, and everything else is folded from them.
 
-A line is ``{"seq", "previous", "event", ...}``; ``previous`` is the SHA-256 of the line before, so a line changed, lost or put in
+A line is ``{"seq", "previous", "event", ...}``; ``previous`` is the SHA-256 of the line before, so one changed, lost or put in
 afterwards is noticed. A torn last line, which a kill leaves, is dropped.
 """
 

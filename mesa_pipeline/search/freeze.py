@@ -9,17 +9,19 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from mesa_pipeline import __version__
-from mesa_pipeline.artifacts import file_sha256, read_json, write_json, write_sealed_json
+from mesa_pipeline.artifacts import file_sha256, read_json, write_json, write_sealed_json, write_text
 from mesa_pipeline.errors import ArtifactError
 from mesa_pipeline.evaluation.evaluate import Evaluation
 from mesa_pipeline.policies import FittedPolicy, PolicyInput, open_policy
+from mesa_pipeline.policies.sandbox import Sandbox
 from mesa_pipeline.policies.values import ValueModel
 
 POLICY_FILE = "policy.json"
 STATE_FILE = "state.json"
+SOURCE_FILE = "policy.py"
+SOURCE_KEY = "source"
 VALUES_FILE = "values.json"
 MANIFEST_FILE = "manifest.json"
 MADE_BY = "mesa optimize"
@@ -90,6 +92,7 @@ def freeze(
     provenance: Provenance,
     validation: Evaluation,
     values: ValueModel | None = None,
+    sandbox: Sandbox | None = None,
 ) -> FrozenPolicy:
     """Write a policy into a directory, in place of any that was there, and read it back.
 
@@ -99,31 +102,43 @@ def freeze(
         provenance: What it was made from.
         validation: What it was worth where it was chosen.
         values: What each subset is expected to be worth, fitted to the same training outcomes.
+        sandbox: Where a policy that is code will run.
 
     Raises:
         ArtifactError: The directory cannot be written.
     """
     _remove(directory / MANIFEST_FILE)
-    contents = {POLICY_FILE: fitted.policy.spec(), STATE_FILE: fitted.state}
+    spec = fitted.policy.spec()
+    source = spec.pop(SOURCE_KEY, None)
+    contents = {POLICY_FILE: spec, STATE_FILE: fitted.state}
     if values is not None:
         contents[VALUES_FILE] = values.to_json()
     else:
         _remove(directory / VALUES_FILE)
     for name, content in contents.items():
         write_json(directory / name, content)
+    if source is not None:
+        write_text(directory / SOURCE_FILE, source)
+    else:
+        _remove(directory / SOURCE_FILE)
+    names = (*contents, *((SOURCE_FILE,) if source is not None else ()))
     manifest = {
         "name": fitted.name,
-        "sha256": {name: file_sha256(directory / name) for name in contents},
+        "sha256": {name: file_sha256(directory / name) for name in names},
         "provenance": asdict(provenance),
         "validation": asdict(validation),
         "package_version": __version__,
     }
     write_sealed_json(directory / MANIFEST_FILE, manifest)
-    return load_frozen(directory)
+    return load_frozen(directory, sandbox)
 
 
-def load_frozen(directory: Path) -> FrozenPolicy:
+def load_frozen(directory: Path, sandbox: Sandbox | None = None) -> FrozenPolicy:
     """Read a frozen policy and verify that it is what was frozen.
+
+    Args:
+        directory: Where it lies.
+        sandbox: Where a policy that is code will run.
 
     Raises:
         ArtifactError: It is missing, incomplete or was changed; names the command that makes it.
@@ -132,27 +147,29 @@ def load_frozen(directory: Path) -> FrozenPolicy:
     path = directory / MANIFEST_FILE
     manifest = read_json(path, MADE_BY)
     try:
-        frozen_with_values = VALUES_FILE in manifest["sha256"]
-        names = (POLICY_FILE, STATE_FILE, *((VALUES_FILE,) if frozen_with_values else ()))
-        hashes = {name: manifest["sha256"][name] for name in names}
+        optional = [name for name in (VALUES_FILE, SOURCE_FILE) if name in manifest["sha256"]]
+        hashes = {name: manifest["sha256"][name] for name in (POLICY_FILE, STATE_FILE, *optional)}
         provenance = Provenance(**manifest["provenance"])
         validation = Evaluation(**manifest["validation"])
     except (KeyError, TypeError) as error:
         raise ArtifactError(f"{path} is not the manifest of a frozen policy; make one with `{MADE_BY}`") from error
     contents = {name: _read_verified(directory / name, expected) for name, expected in hashes.items()}
-    fitted = FittedPolicy(open_policy(contents[POLICY_FILE]), contents[STATE_FILE])
-    values = ValueModel.from_json(contents[VALUES_FILE]) if frozen_with_values else None
+    spec, state = json.loads(contents[POLICY_FILE]), json.loads(contents[STATE_FILE])
+    if SOURCE_FILE in contents:
+        spec[SOURCE_KEY] = contents[SOURCE_FILE].decode("utf-8")
+    fitted = FittedPolicy(open_policy(spec, sandbox), state)
+    values = ValueModel.from_json(json.loads(contents[VALUES_FILE])) if VALUES_FILE in contents else None
     return FrozenPolicy(fitted, provenance, validation, file_sha256(path), values)
 
 
-def _read_verified(path: Path, expected_sha256: str) -> Any:
+def _read_verified(path: Path, expected_sha256: str) -> bytes:
     try:
         content = path.read_bytes()
     except FileNotFoundError as error:
         raise ArtifactError(f"{path} is missing from a frozen policy; freeze it anew with `{MADE_BY}`") from error
     if hashlib.sha256(content).hexdigest() != expected_sha256:
         raise ArtifactError(f"{path} was changed after it was frozen; freeze it anew with `{MADE_BY}`")
-    return json.loads(content)
+    return content
 
 
 def _remove(path: Path) -> None:

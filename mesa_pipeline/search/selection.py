@@ -1,88 +1,114 @@
-"""Choosing the policy to freeze among those that need no search: fit on train, compare on validation."""
+"""Which policy of the archive to freeze.
 
-from collections.abc import Callable
+The default is the paper's: the highest J - lambda C on validation (Algorithm 1, line 13). Picking the best of many noisy
+figures inflates the winner's; the others take that into account, and depart from the paper:
+
+- ``lcb``: the highest lower bound, ``lcb_z`` standard errors below the mean;
+- ``one-se-cheapest``: the fewest tokens among those within one standard error, of the paired difference, of the best;
+- ``crossfit``: the highest mean over both splits, each question scored by a fit on the other split.
+
+Standard errors are over episodes, since questions of one episode share its history.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from mesa_pipeline.config import Settings
-from mesa_pipeline.evaluation.evaluate import Evaluation, evaluate_policy, fully_scored
+import numpy as np
+
+from mesa_pipeline.config import SearchSettings
+from mesa_pipeline.evaluation.evaluate import outcomes_of
 from mesa_pipeline.outcomes import OutcomeMatrix
-from mesa_pipeline.policies import FitContext, FittedPolicy, Policy, baseline_policies
-
-OBJECTIVE_DIGITS = 12
-"""Objectives are compared to this many decimals: summation order must not decide between policies."""
+from mesa_pipeline.search.archive import OBJECTIVE_DIGITS, best_entry
+from mesa_pipeline.search.records import ArchiveEntry
 
 
 @dataclass(frozen=True)
-class Candidate:
-    """A fitted policy with what it is worth on the questions it was fitted to and on those it is compared on."""
-
-    fitted: FittedPolicy
-    train: Evaluation
-    validation: Evaluation
-
-    @property
-    def name(self) -> str:
-        return self.fitted.name
-
-
-@dataclass(frozen=True)
-class Selection:
-    """The archive of candidates, the first of which reads all structures, and the one chosen.
+class Evidence:
+    """What there is to select by.
 
     Attributes:
-        candidates: In the order they were evaluated.
-        chosen: The one to freeze.
-        left_out: Validation questions left out because some subset is unscored on them.
+        entries: The archive.
+        validation: Outcomes of n questions, fully scored.
+        choices: By entry id, its masks on them: shape ``(n,)``.
+        crossfit: Mean objective of an entry over both splits, each scored by a fit on the other; asked only by ``crossfit``.
+            ``None`` for one that cannot be fitted on the other split.
     """
 
-    candidates: tuple[Candidate, ...]
-    chosen: Candidate
-    left_out: int
+    entries: Sequence[ArchiveEntry]
+    validation: OutcomeMatrix
+    choices: Mapping[str, np.ndarray]
+    crossfit: Callable[[ArchiveEntry], float | None]
+
+    def objectives(self, entry: ArchiveEntry, lambda_: float) -> np.ndarray:
+        """Score less token price of each validation question: shape ``(n,)``."""
+        found = outcomes_of(self.validation, self.choices[entry.id], entry.id)
+        objectives: np.ndarray = found.scores - lambda_ * found.tokens
+        return objectives
 
 
-def candidates(settings: Settings) -> list[Policy]:
-    """The policies to choose among, "all" first."""
-    return baseline_policies(settings.policies)
+def select_entry(evidence: Evidence, settings: SearchSettings) -> ArchiveEntry:
+    """The entry to freeze, by the rule of ``settings.select``; ties go to fewer tokens, then to the earliest."""
+    return RULES[settings.select](evidence, settings)
 
 
-def select_policy(
-    train: OutcomeMatrix,
-    validation: OutcomeMatrix,
-    settings: Settings,
-    seed: int = 0,
-    on_candidate: Callable[[Candidate], None] | None = None,
-) -> Selection:
-    """Fit every candidate on train and choose the one with the highest J - lambda C on validation.
-
-    Ties go to fewer tokens, then to the first name. Candidates are compared on the validation questions scored under all 31
-    subsets, the same for each of them: otherwise one would gain from failing on hard questions.
+def clustered_standard_error(values: np.ndarray, clusters: np.ndarray) -> float:
+    """Standard error of the mean of values that are alike within clusters.
 
     Args:
-        train: Outcomes to fit to.
-        validation: Outcomes to compare on; they change no fitted state.
-        settings: Token price, shrinkage and the lookups to try.
-        seed: Seed of any random draw in fitting.
-        on_candidate: Called with each candidate once it is evaluated, in order.
+        values: Shape ``(n,)``.
+        clusters: Shape ``(n,)``, the cluster of each; with fewer than two clusters the error is unknown and infinite.
 
-    Raises:
-        ArtifactError: A cell was never swept, or no question has the scores needed.
+    Returns:
+        Square root of G / (G - 1) times the sum over the G clusters of the squared sum of deviations, over n.
     """
-    context, lambda_ = FitContext.of(settings, seed), settings.search.lambda_
-    comparable = fully_scored(validation)
-    archive: list[Candidate] = []
-    for policy in candidates(settings):
-        fitted = policy.fitted(train, context)
-        candidate = Candidate(fitted, evaluate_policy(fitted, train, lambda_), evaluate_policy(fitted, comparable, lambda_))
-        archive.append(candidate)
-        if on_candidate is not None:
-            on_candidate(candidate)
-    return Selection(tuple(archive), best_candidate(archive), len(validation) - len(comparable))
+    names, members = np.unique(clusters, return_inverse=True)
+    count = len(names)
+    if count < 2:
+        return float("inf")
+    sums = np.bincount(members, weights=values - values.mean(), minlength=count)
+    return float(np.sqrt(count / (count - 1) * (sums**2).sum()) / len(values))
 
 
-def best_candidate(archive: list[Candidate]) -> Candidate:
-    """The candidate with the highest validation objective; ties go to fewer tokens, then to the first name."""
+def _argmax(evidence: Evidence, settings: SearchSettings) -> ArchiveEntry:
+    return best_entry(evidence.entries)
 
-    def preference(candidate: Candidate) -> tuple[float, float, str]:
-        return (-round(candidate.validation.objective, OBJECTIVE_DIGITS), candidate.validation.tokens, candidate.name)
 
-    return min(archive, key=preference)
+def _lower_bound(evidence: Evidence, settings: SearchSettings) -> ArchiveEntry:
+    def bound(entry: ArchiveEntry) -> float:
+        values = evidence.objectives(entry, settings.lambda_)
+        error = clustered_standard_error(values, evidence.validation.episode_ids)
+        return float(values.mean()) - (settings.lcb_z * error if settings.lcb_z else 0.0)
+
+    return _highest(evidence.entries, {entry.id: bound(entry) for entry in evidence.entries})
+
+
+def _cheapest_of_best(evidence: Evidence, settings: SearchSettings) -> ArchiveEntry:
+    best = best_entry(evidence.entries)
+    leading = evidence.objectives(best, settings.lambda_)
+
+    def is_close(entry: ArchiveEntry) -> bool:
+        behind = leading - evidence.objectives(entry, settings.lambda_)
+        return float(behind.mean()) <= clustered_standard_error(behind, evidence.validation.episode_ids)
+
+    close = [entry for entry in evidence.entries if entry is best or is_close(entry)]
+    return min(close, key=lambda entry: (entry.validation.tokens, -entry.validation.objective))
+
+
+def _crossfitted(evidence: Evidence, settings: SearchSettings) -> ArchiveEntry:
+    means = {entry.id: evidence.crossfit(entry) for entry in evidence.entries}
+    return _highest(
+        [entry for entry in evidence.entries if means[entry.id] is not None],
+        {id: mean for id, mean in means.items() if mean is not None},
+    )
+
+
+def _highest(entries: Sequence[ArchiveEntry], worth: Mapping[str, float]) -> ArchiveEntry:
+    return min(entries, key=lambda entry: (-round(worth[entry.id], OBJECTIVE_DIGITS), entry.validation.tokens))
+
+
+RULES: dict[str, Callable[[Evidence, SearchSettings], ArchiveEntry]] = {
+    "argmax": _argmax,
+    "lcb": _lower_bound,
+    "one-se-cheapest": _cheapest_of_best,
+    "crossfit": _crossfitted,
+}

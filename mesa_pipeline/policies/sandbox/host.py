@@ -13,11 +13,11 @@ from typing import Any, Literal, Self, TypeAlias
 
 from mesa_pipeline.config import SandboxSettings
 from mesa_pipeline.errors import PolicyError, SandboxFailure
-from mesa_pipeline.policies.base import State
 from mesa_pipeline.policies.sandbox import strict_json, tiers
 from mesa_pipeline.policies.sandbox.exchange import exchange
 from mesa_pipeline.policies.sandbox.replies import Reply, failure, read_choices, read_member
 from mesa_pipeline.policies.sandbox.zygote import Limits, Zygote
+from mesa_pipeline.types import State
 
 HashSeed: TypeAlias = Literal[0, 1]
 Origin: TypeAlias = Literal["template", "llm"]
@@ -133,17 +133,19 @@ class Sandbox:
             except TimeoutError:
                 raise failure(f"{phase} took longer than {seconds:g} s") from None
             except ConnectionError:
-                raise self._death(phase, seconds, child.end()) from None
+                raise _death(phase, seconds, child.end()) from None
 
-    def _death(self, phase: _Phase, seconds: float, code: int | None) -> SandboxFailure:
-        if code == -signal.SIGXCPU:
-            return failure(f"{phase} took longer than {seconds:g} s of CPU time")
-        if code is None:
-            return failure(f"the worker died in {phase}, and its parent with it")
-        if code >= 0:
-            return failure(f"the worker died in {phase} (exit code {code})")
-        name = signal.Signals(-code).name if -code in list(signal.Signals) else "unknown"
-        return failure(f"the worker died in {phase} (signal {-code}: {_SIGNAL_MEANINGS.get(name, name)})")
+
+def _death(phase: _Phase, seconds: float, code: int | None) -> SandboxFailure:
+    """Why a child is gone, from its exit code; ``None`` when its parent is gone too."""
+    if code == -signal.SIGXCPU:
+        return failure(f"{phase} took longer than {seconds:g} s of CPU time")
+    if code is None:
+        return failure(f"the worker died in {phase}, and its parent with it")
+    if code >= 0:
+        return failure(f"the worker died in {phase} (exit code {code})")
+    name = signal.Signals(-code).name if -code in list(signal.Signals) else "unknown"
+    return failure(f"the worker died in {phase} (signal {-code}: {_SIGNAL_MEANINGS.get(name, name)})")
 
 
 def require_strong(sandbox: Sandbox, origin: Origin) -> None:

@@ -1,6 +1,6 @@
 """What writes candidate policies. To add a proposer: a module here, a line in ``open_proposer``.
 
-A proposer sees the training outcomes, the archive, the arms' statistics and the failure cards. Of validation it sees means alone:
+A proposer sees training outcomes, the archive, the arms' statistics and the failure cards. Of validation it sees means alone:
 shown single validation questions, it would train on the split that selects.
 """
 
