@@ -10,7 +10,7 @@
     ├── ArtifactError         something a stage needs has not been made yet, or is damaged
     │   └── WorkspaceBusy     another process works in the same workspace
     ├── PolicyError           a policy broke its contract
-    │   └── SandboxFailure    a policy's code failed, overran a limit or replied nonsense, in one line
+    │   ├── SandboxFailure    a policy's code failed, overran a limit or replied nonsense, in one line
     │   └── GateError         its source is refused before it runs; carries each violation with its place
     └── WorkFailed            work went on, but some items failed; the message counts and lists them
 

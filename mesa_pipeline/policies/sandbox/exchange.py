@@ -1,13 +1,11 @@
 """One job over one connection: frames out, one frame back, before a deadline and within a size."""
 
 import socket
-import struct
 import time
 from collections.abc import Sequence
 
+from mesa_pipeline.policies.sandbox.job import LENGTH
 from mesa_pipeline.policies.sandbox.replies import failure
-
-_LENGTH = struct.Struct("!I")
 
 
 def exchange(job: socket.socket, frames: Sequence[bytes], deadline: float, max_bytes: int) -> bytes:
@@ -26,9 +24,9 @@ def exchange(job: socket.socket, frames: Sequence[bytes], deadline: float, max_b
     """
     for frame in frames:
         _await(job, deadline)
-        job.sendall(_LENGTH.pack(len(frame)))
+        job.sendall(LENGTH.pack(len(frame)))
         job.sendall(frame)
-    (size,) = _LENGTH.unpack(_receive(job, _LENGTH.size, deadline))
+    (size,) = LENGTH.unpack(_receive(job, LENGTH.size, deadline))
     if size > max_bytes:
         raise failure(f"the reply has {size:,} bytes; at most {max_bytes:,} are read")
     reply = _receive(job, size, deadline)

@@ -141,7 +141,7 @@ def _death(phase: _Phase, seconds: float, code: int | None) -> SandboxFailure:
     if code == -signal.SIGXCPU:
         return failure(f"{phase} took longer than {seconds:g} s of CPU time")
     if code is None:
-        return failure(f"the worker died in {phase}, and its parent with it")
+        return failure(f"the worker of {phase} could not be started, or died with its parent")
     if code >= 0:
         return failure(f"the worker died in {phase} (exit code {code})")
     name = signal.Signals(-code).name if -code in list(signal.Signals) else "unknown"

@@ -55,20 +55,13 @@ _MACHINES = {
 """``mapping_calls`` are mmap and mprotect, which are refused when they ask for memory that can be executed."""
 
 
-@dataclass(frozen=True)
-class Limits:
-    """What one confined process may use: seconds of CPU time and bytes of address space."""
-
-    cpu_seconds: int
-    memory_bytes: int
-
-
-def confine(job_fd: int, limits: Limits, parent: int) -> list[str]:
+def confine(job_fd: int, cpu_seconds: int, memory_bytes: int, parent: int) -> list[str]:
     """Confine the calling process for good, and move its one connection to ``JOB_FD``.
 
     Args:
         job_fd: Connection to keep; every other descriptor is closed.
-        limits: What the process may use.
+        cpu_seconds: CPU time it may use; it is killed then, whatever it catches.
+        memory_bytes: Its address space.
         parent: Id of the process whose death must be this one's too.
 
     Returns:
@@ -78,7 +71,7 @@ def confine(job_fd: int, limits: Limits, parent: int) -> list[str]:
         os.setsid()
     _keep_only(job_fd)
     layers = _drop_user()
-    _set_limits(limits)
+    _set_limits(cpu_seconds, memory_bytes)
     if sys.platform == "linux":
         layers += _confine_by_kernel(parent)
     return layers
@@ -103,15 +96,15 @@ def _drop_user() -> list[str]:
     return ["user"]
 
 
-def _set_limits(limits: Limits) -> None:
+def _set_limits(cpu_seconds: int, memory_bytes: int) -> None:
     """Lower each limit as far as the system lets us: macOS, for one, refuses a limit on address space."""
     wanted = {
         resource.RLIMIT_CORE: (0, 0),
-        resource.RLIMIT_CPU: (limits.cpu_seconds, limits.cpu_seconds + 1),
+        resource.RLIMIT_CPU: (cpu_seconds, cpu_seconds + 1),
         resource.RLIMIT_FSIZE: (0, 0),
         resource.RLIMIT_NOFILE: (JOB_FD + 1, JOB_FD + 1),
         resource.RLIMIT_NPROC: (0, 0),
-        resource.RLIMIT_AS: (limits.memory_bytes, limits.memory_bytes),
+        resource.RLIMIT_AS: (memory_bytes, memory_bytes),
     }
     if sys.platform == "linux":
         # Landlock's rule set needs one descriptor more; without a new one it cannot be made.

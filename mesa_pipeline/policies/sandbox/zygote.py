@@ -4,23 +4,19 @@ import contextlib
 import os
 import signal
 import socket
-import struct
 import subprocess
 import sys
 import threading
 from dataclasses import dataclass
-from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from mesa_pipeline.errors import MissingDependency
+from mesa_pipeline.policies.sandbox import worker
+from mesa_pipeline.policies.sandbox.worker import READY, REQUEST, STATUS
 
-WORKER = Path(__file__).with_name("worker.py")
 START_SECONDS = 60.0
 END_SECONDS = 10.0
-_REQUEST = struct.Struct("!IQ")
-_STATUS = struct.Struct("!i")
-_READY = b"ready"
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 """A confined child cannot start threads, so a numerical library must not try."""
 
@@ -51,9 +47,9 @@ class Child:
         with self._lifeline, self.job, contextlib.suppress(OSError):
             self._lifeline.settimeout(END_SECONDS)
             self._lifeline.shutdown(socket.SHUT_WR)
-            answer = self._lifeline.recv(_STATUS.size)
-            if len(answer) == _STATUS.size:
-                self._status = os.waitstatus_to_exitcode(*_STATUS.unpack(answer))
+            answer = self._lifeline.recv(STATUS.size)
+            if len(answer) == STATUS.size:
+                self._status = os.waitstatus_to_exitcode(*STATUS.unpack(answer))
         return self._status
 
     def __enter__(self) -> Self:
@@ -100,7 +96,7 @@ class Zygote:
         control = self._started()
         job, job_of_child = socket.socketpair()
         lifeline, lifeline_of_zygote = socket.socketpair()
-        request = _REQUEST.pack(limits.cpu_seconds, limits.memory_bytes)
+        request = REQUEST.pack(limits.cpu_seconds, limits.memory_bytes)
         with job_of_child, lifeline_of_zygote:
             try:
                 socket.send_fds(control, [request], [job_of_child.fileno(), lifeline_of_zygote.fileno()])
@@ -125,7 +121,7 @@ class Zygote:
         control, theirs = socket.socketpair()
         environment = {"PYTHONHASHSEED": str(self._hash_seed), "LC_ALL": "C.UTF-8", **dict.fromkeys(_THREAD_VARIABLES, "1")}
         # Not -I: it would ignore the hash seed along with the environment, of which nothing else is passed on.
-        command = [sys.executable, "-P", "-s", "-B", str(WORKER), str(theirs.fileno()), str(os.getpid())]
+        command = [sys.executable, "-P", "-s", "-B", worker.__file__, str(theirs.fileno()), str(os.getpid())]
         with theirs:
             self._process = subprocess.Popen(
                 command,
@@ -142,7 +138,7 @@ class Zygote:
             greeting = control.recv(1024)
         except OSError as error:
             greeting = str(error).encode()
-        if greeting != _READY:
+        if greeting != READY:
             control.close()
             self._stop()
             reason = greeting.decode("ascii", "replace") or "it died"
