@@ -6,8 +6,8 @@ a structure's code, are left out. ``rows`` count as read where ``fit`` uses them
 """
 
 import ast
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import TypeAlias
 
 _Path: TypeAlias = tuple[str, ...]
@@ -16,16 +16,17 @@ _Function: TypeAlias = ast.FunctionDef | ast.Lambda
 
 _ANY = "*"
 _NOTHING: _Paths = frozenset()
+_ROOTS = {"fit": ("rows", "ctx"), "select": ("state", "q")}
+_READ_BY_KEY = frozenset({"get", "pop", "setdefault"})
 _LONGEST_PATH = 6
-_ROOTS = {"select": ("state", "q"), "fit": ("rows", "ctx")}
-_BY_KEY = ("get", "pop", "setdefault")
+_MOST_PATHS = 200  # of one name: what a policy makes of its own keys must not grow without end
 
 
 def unused_signals(source: str, required: Sequence[str]) -> tuple[str, ...]:
     """The required inputs that a policy never reads, in the order given.
 
     Values are followed through assignments, loops, comprehensions and calls of the source's own functions, without regard to
-    the order of statements; a value assigned to a name that nothing reads does not count.
+    the order of statements. Reading a value into a name that nothing uses does not count.
 
     Args:
         source: A source the gate let through.
@@ -42,54 +43,164 @@ def _is_read(signal: Sequence[str], reads: set[_Path]) -> bool:
 
 
 def _leads(signal: Sequence[str], path: _Path) -> bool:
-    """Whether the keys of ``signal`` stand in ``path`` in order, the first one first."""
+    """Whether the keys of ``signal`` stand in ``path`` in order, the first at its start."""
     rest = iter(path)
     return path[0] == signal[0] and all(any(key == part for part in rest) for key in signal)
 
 
-@dataclass
 class _Reading:
-    """What each name of each function may stand for, grown until nothing changes."""
+    """What each name may stand for, as paths of keys from the arguments of ``fit`` and ``select``; grown until nothing changes.
 
-    tree: ast.Module
-    functions: dict[str, _Function] = field(init=False)
-    values: dict[tuple[int, str], _Paths] = field(default_factory=dict)
-    returned: dict[int, _Paths] = field(default_factory=dict)
-    seen: set[_Path] = field(default_factory=set)
+    A name is told apart by the top-level function it stands in; functions inside it share its names.
+    """
 
-    def __post_init__(self) -> None:
-        self.functions = dict(_named_functions(self.tree))
+    def __init__(self, tree: ast.Module) -> None:
+        self._outer = dict(_named_functions(tree.body))
+        self._inner = {name: dict(_named_functions(ast.walk(function))) for name, function in self._outer.items()}
+        self._used = {name: _loaded(function) for name, function in self._outer.items()}
+        self._values: dict[tuple[str, str], _Paths] = {}
+        self._returned: dict[str, _Paths] = {}
+        self._reads: set[_Path] = set()
+        self._changed = True
 
     def reads(self) -> set[_Path]:
         for name, roots in _ROOTS.items():
-            function = self.functions.get(name)
-            if function is not None:
-                self._bind(function, [frozenset({(root,)}) for root in roots])
-        while True:
-            before = (len(self.seen), dict(self.values), dict(self.returned))
-            for name in ("fit", "select"):
-                self._follow(name, set())
-            if before == (len(self.seen), self.values, self.returned):
-                return self.seen
+            if name in self._outer:
+                self._bind(name, self._outer[name], [frozenset({(root,)}) for root in roots])
+        while self._changed:
+            self._changed = False
+            for name in _reached(self._outer, self._used):
+                function = self._outer[name]
+                for part in function.body if isinstance(function, ast.FunctionDef) else [function.body]:
+                    self._run(name, part)
+        return self._reads
 
-    def _follow(self, name: str, done: set[str]) -> None:
-        """Read a function and those that it names."""
-        function = self.functions.get(name)
-        if function is None or name in done:
-            return
-        done.add(name)
-        _Reader(self, function).run()
-        for node in ast.walk(function):
-            if isinstance(node, ast.Name) and node.id in self.functions:
-                self._follow(node.id, done)
+    def _run(self, scope: str, node: ast.AST) -> None:
+        """Follow the values through one statement, or expression, and those inside it."""
+        if isinstance(node, ast.expr):
+            self._value(scope, node)
+        elif isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign) and node.value is not None:
+            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                self._assign(scope, target, node.value)
+        elif isinstance(node, ast.Return) and node.value is not None:
+            self._returned[scope] = self._grown(self._returned.get(scope, _NOTHING), self._value(scope, node.value))
+        else:
+            if isinstance(node, ast.For):
+                self._store(scope, node.target, _elements(self._value(scope, node.iter)))
+            for child in ast.iter_child_nodes(node):
+                self._run(scope, child)
 
-    def _bind(self, function: _Function, arguments: Sequence[_Paths], named: Iterable[tuple[str, _Paths]] = ()) -> None:
-        parameters = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)]
-        for name, paths in (*zip(parameters, arguments, strict=False), *named):
-            self.assign(function, name, paths)
+    def _assign(self, scope: str, target: ast.expr, value: ast.expr) -> None:
+        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+            for part, its_value in zip(target.elts, value.elts, strict=True):
+                self._assign(scope, part, its_value)
+        elif not isinstance(target, ast.Name) or target.id in self._used[scope]:
+            self._store(scope, target, self._value(scope, value))
 
-    bind = _bind
+    def _store(self, scope: str, target: ast.expr, paths: _Paths) -> None:
+        for node in ast.walk(target):
+            if isinstance(node, ast.Name):
+                key = (scope, node.id)
+                self._values[key] = self._grown(self._values.get(key, _NOTHING), paths)
 
-    def assign(self, function: _Function, name: str, paths: _Paths) -> None:
-        key = (id(function), name)
-        self.values[key] = self.values.get(key, _NOTHING) | {path for path in paths if len(path) <= _LONGEST_PATH}
+    def _grown(self, known: _Paths, more: _Paths) -> _Paths:
+        union = known | {path for path in more if len(path) <= _LONGEST_PATH}
+        if union == known or len(union) > _MOST_PATHS:
+            return known
+        self._changed = True
+        return union
+
+    def _value(self, scope: str, node: ast.AST) -> _Paths:
+        """What an expression may stand for; whatever is read on the way is noted."""
+        if isinstance(node, ast.Name):
+            paths = self._values.get((scope, node.id), _NOTHING)
+        elif isinstance(node, ast.Subscript):
+            self._value(scope, node.slice)
+            paths = _extended(self._value(scope, node.value), node.slice)
+        elif isinstance(node, ast.Call):
+            paths = self._call(scope, node)
+        elif isinstance(node, ast.NamedExpr):
+            paths = self._value(scope, node.value)
+            self._store(scope, node.target, paths)
+        else:
+            for clause in getattr(node, "generators", ()):
+                self._store(scope, clause.target, _elements(self._value(scope, clause.iter)))
+            paths = _NOTHING.union(*(self._value(scope, child) for child in ast.iter_child_nodes(node)))
+        self._reads |= paths
+        return paths
+
+    def _call(self, scope: str, node: ast.Call) -> _Paths:
+        arguments = [self._value(scope, argument) for argument in node.args]
+        named = {keyword.arg: self._value(scope, keyword.value) for keyword in node.keywords}
+        passed = _NOTHING.union(*arguments, *named.values())
+        for argument in (*node.args, *(keyword.value for keyword in node.keywords)):
+            self._pass(scope, argument, passed | _elements(passed))
+        if isinstance(node.func, ast.Attribute):
+            owner = self._value(scope, node.func.value)
+            by_key = node.func.attr in _READ_BY_KEY and node.args
+            return (_extended(owner, node.args[0]) if by_key else owner) | passed
+        called = self._function(scope, node.func)
+        if called is None:
+            return passed | self._value(scope, node.func)
+        self._bind(called[0], called[1], arguments, named)
+        return self._returned.get(called[0], _NOTHING) if isinstance(called[1], ast.FunctionDef) else passed
+
+    def _pass(self, scope: str, argument: ast.expr, paths: _Paths) -> None:
+        """A function given to another, such as a sort key, may be called with anything given beside it."""
+        called = (scope, argument) if isinstance(argument, ast.Lambda) else self._function(scope, argument)
+        if called is not None:
+            self._bind(*called, [paths] * len(_parameters(called[1])))
+
+    def _function(self, scope: str, node: ast.expr) -> tuple[str, _Function] | None:
+        """The source's own function that an expression names, with the top-level function it stands in."""
+        name = node.id if isinstance(node, ast.Name) else ""
+        if name in self._inner[scope] and name != scope:
+            return scope, self._inner[scope][name]
+        return (name, self._outer[name]) if name in self._outer else None
+
+    def _bind(
+        self,
+        scope: str,
+        function: _Function,
+        arguments: Sequence[_Paths],
+        named: Mapping[str | None, _Paths] = MappingProxyType({}),
+    ) -> None:
+        for name, paths in (*zip(_parameters(function), arguments, strict=False), *named.items()):
+            if name is not None:
+                self._store(scope, ast.Name(name, ast.Store()), paths)
+
+
+def _parameters(function: _Function) -> list[str]:
+    return [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)]
+
+
+def _named_functions(nodes: Iterator[ast.AST] | Sequence[ast.AST]) -> Iterator[tuple[str, _Function]]:
+    for node in nodes:
+        if isinstance(node, ast.FunctionDef):
+            yield node.name, node
+        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda) and isinstance(node.targets[0], ast.Name):
+            yield node.targets[0].id, node.value
+
+
+def _loaded(function: _Function) -> frozenset[str]:
+    return frozenset(node.id for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load))
+
+
+def _reached(functions: dict[str, _Function], used: dict[str, frozenset[str]]) -> list[str]:
+    """The top-level functions that ``fit`` and ``select`` lead to, in a fixed order."""
+    reached, waiting = set(), [name for name in _ROOTS if name in functions]
+    while waiting:
+        name = waiting.pop()
+        if name not in reached:
+            reached.add(name)
+            waiting.extend(used[name] & functions.keys())
+    return sorted(reached)
+
+
+def _extended(paths: _Paths, key: ast.expr) -> _Paths:
+    literal = key.value if isinstance(key, ast.Constant) else None
+    return frozenset((*path, literal if isinstance(literal, str) else _ANY) for path in paths)
+
+
+def _elements(paths: _Paths) -> _Paths:
+    return frozenset((*path, _ANY) for path in paths)

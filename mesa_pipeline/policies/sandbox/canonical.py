@@ -3,6 +3,7 @@
 import ast
 import copy
 import hashlib
+from collections.abc import Iterator
 
 from mesa_pipeline.policies.sandbox.facades import BUILTINS, FACADES
 from mesa_pipeline.policies.sandbox.scopes import bound_names
@@ -100,7 +101,17 @@ def is_assignment_of(statement: ast.stmt, name: str) -> bool:
     return isinstance(statement, ast.Assign | ast.AnnAssign) and [getattr(target, "id", None) for target in targets] == [name]
 
 
+def documentation(tree: ast.Module) -> Iterator[ast.Constant]:
+    """The docstrings of a source: of the module and of every function."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.FunctionDef) and (docstring := _docstring(node.body)):
+            yield docstring
+
+
+def _docstring(body: list[ast.stmt]) -> ast.Constant | None:
+    first = body[0].value if body and isinstance(body[0], ast.Expr) else None
+    return first if isinstance(first, ast.Constant) and isinstance(first.value, str) else None
+
+
 def _without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
-    first = body[0] if body else None
-    documented = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)
-    return body[1:] if documented else body
+    return body[1:] if _docstring(body) else body
