@@ -48,7 +48,7 @@ FACADES: Mapping[str, tuple[str, ...]] = MappingProxyType(
             *("median_high", "median_low", "mode", "multimode", "pstdev", "pvariance", "quantiles", "stdev", "variance"),
         ),
         "functools": ("cmp_to_key", "partial", "reduce"),
-        "ml": (),
+        "ml": ("kmeans", "predict", "ridge", "ridge_cv"),
     }
 )
 """Members of each namespace. Those of ``ml`` are the public functions of the file ``ml.py`` beside this one."""
