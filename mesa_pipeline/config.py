@@ -183,6 +183,14 @@ class UcbSettings(Section):
     reward: Literal["mean", "max"]
 
 
+class LlmProposerSettings(Section):
+    max_prompt_chars: Annotated[int, Field(ge=20_000)]
+    max_reply_chars: Annotated[int, Field(ge=1_000)]
+    max_asks: Positive
+    sources: Annotated[int, Field(ge=0)]
+    rejections: Annotated[int, Field(ge=0)]
+
+
 class SearchSettings(Section):
     lambda_: Annotated[float, Field(ge=0, alias="lambda")]
     iterations: Annotated[int, Field(ge=0)]
@@ -194,12 +202,14 @@ class SearchSettings(Section):
     feedback_split: Literal["train", "val"]
     count_duplicates: bool
     count_off_direction: bool
-    max_invalid: Positive
+    max_rejected: Positive
     back_off: Annotated[int, Field(ge=0)]
     ucb: UcbSettings
     select: Literal["argmax", "lcb", "one-se-cheapest", "crossfit"]
     lcb_z: Annotated[float, Field(ge=0)]
+    refit: bool
     failure_cards: Positive
+    llm: LlmProposerSettings
 
 
 class AblationSettings(Section):

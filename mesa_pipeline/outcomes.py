@@ -59,6 +59,15 @@ class OutcomeMatrix:
         return OutcomeMatrix(questions, self.scores[keep], self.tokens[keep])
 
 
+def joined(first: OutcomeMatrix, second: OutcomeMatrix) -> OutcomeMatrix:
+    """The questions of both, one after the other."""
+    return OutcomeMatrix(
+        first.questions + second.questions,
+        np.concatenate([first.scores, second.scores]),
+        np.concatenate([first.tokens, second.tokens]),
+    )
+
+
 def to_matrix(questions: Sequence[QuestionInfo], outcomes: Sequence[Outcome]) -> OutcomeMatrix:
     """Arrange outcomes by question and subset; cells nobody filled stay NaN, outcomes of other questions are left aside."""
     rows = {question.id: row for row, question in enumerate(questions)}

@@ -13,10 +13,17 @@ from mesa_pipeline.errors import ArtifactError, WorkspaceBusy
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the artifacts of one dataset lie inside a workspace."""
+    """Where the artifacts of one dataset lie inside a workspace.
+
+    Attributes:
+        workspace: The folder of all artifacts.
+        dataset: Names the dataset's folder in it.
+        ablation: Whose policies and tests are meant, ``None`` for those of the settings as they are.
+    """
 
     workspace: Path
     dataset: str
+    ablation: str | None = None
 
     @property
     def root(self) -> Path:
@@ -45,10 +52,10 @@ class Layout:
         return self.root / "outcomes" / f"{key}.jsonl"
 
     def policy(self, seed: int) -> Path:
-        return self.root / "policies" / f"seed-{seed}"
+        return self._compared / "policies" / f"seed-{seed}"
 
     def test(self, seed: int) -> Path:
-        return self.root / "tests" / f"seed-{seed}.json"
+        return self._compared / "tests" / f"seed-{seed}.json"
 
     @property
     def report(self) -> Path:
@@ -64,6 +71,10 @@ class Layout:
     @property
     def tracking_artifacts(self) -> Path:
         return self.workspace / "mlflow-artifacts"
+
+    @property
+    def _compared(self) -> Path:
+        return self.root / "ablations" / checked_name(self.ablation) if self.ablation else self.root
 
     @property
     def lock(self) -> Path:

@@ -8,8 +8,9 @@ from mesa_pipeline.defs import metadata
 from mesa_pipeline.defs.datasets import split_partitions
 from mesa_pipeline.defs.partitions import asset_by_seed
 from mesa_pipeline.defs.resources import Partition, Pipeline
-from mesa_pipeline.evaluation.evaluate import Evaluation
-from mesa_pipeline.stages.optimize import optimize, read_candidates
+from mesa_pipeline.search.records import ArchiveEntry
+from mesa_pipeline.search.result import title
+from mesa_pipeline.stages.optimize import optimize, read_archive
 
 
 @asset_by_seed(deps=["subset_sweep_scores", split_partitions], group_name="search")
@@ -17,17 +18,17 @@ def optimized_policy(context: dg.AssetExecutionContext, pipeline: Pipeline) -> d
     """The policy with the best score minus cost on validation, frozen; its candidates are in MLflow."""
     seed = Partition.of(context).seed_drawn
     summary = pipeline.perform(context, partial(optimize, seed=seed, tracker=pipeline.tracker(context)))
-    candidates = sorted(read_candidates(pipeline.stage(context), seed), key=lambda found: -found.objective)
-    rows = [_candidate_row(candidate) for candidate in candidates]
+    entries = read_archive(pipeline.stage(context), seed).entries
+    rows = [_candidate_row(entry) for entry in sorted(entries, key=lambda entry: -entry.validation.objective)]
     return dg.MaterializeResult(metadata={**metadata.of_summary(summary), "table_candidates": metadata.rows_table(rows)})
 
 
-def _candidate_row(candidate: Evaluation) -> metadata.Row:
+def _candidate_row(entry: ArchiveEntry) -> metadata.Row:
     return {
-        "policy": candidate.name,
-        "kind": candidate.kind,
-        "J (x100)": 100 * candidate.score,
-        "C (tokens)": round(candidate.tokens),
-        "J - lambda C (x100)": 100 * candidate.objective,
-        "structures": candidate.structures,
+        "policy": title(entry),
+        "hypothesis": entry.hypothesis,
+        "J (x100)": 100 * entry.validation.score,
+        "C (tokens)": round(entry.validation.tokens),
+        "J - lambda C (x100)": 100 * entry.validation.objective,
+        "structures": entry.validation.structures,
     }

@@ -151,7 +151,8 @@ def held_out_test(
         ArtifactError: A cell needed was never swept, or nothing needed has a score.
     """
     test, lambda_ = splits.test, settings.search.lambda_
-    choices = frozen.choices(policy_inputs(test, labels=True))
+    labels = settings.search.labels
+    choices = frozen.choices(policy_inputs(test, labels))
     rows = [
         _Row(FROZEN_ROW, "frozen", outcomes_of(test, choices, FROZEN_ROW)),
         _policy_row(frozen, test, LABEL_FREE_ROW, "frozen", labels=False),
@@ -165,7 +166,7 @@ def held_out_test(
         frozen=frozen.name,
         comparisons=_compare(rows, test, settings),
         choices={question.id: int(mask) for question, mask in zip(test.questions, choices, strict=True)},
-        validation=evaluate_policy(frozen, fully_scored(splits.validation), lambda_),
+        validation=evaluate_policy(frozen, fully_scored(splits.validation), lambda_, labels),
         receipt=receipt,
     )
 

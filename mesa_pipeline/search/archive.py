@@ -66,19 +66,21 @@ class Archive:
         return arm_statistics(objectives, self.frontier.validation.objective, settings.ucb, invalid, duplicates)
 
     def backed_off(self, iteration: int, settings: SearchSettings) -> tuple[str, ...]:
-        """Arms whose latest ``max_invalid`` candidates were all invalid, for ``back_off`` iterations after the last of them."""
-        judged = sorted(
-            [(entry.iteration, entry.id, entry.direction, False) for entry in self.entries if entry.direction]
-            + [(r.iteration, r.id, r.direction, r.duplicate_of is None) for r in self.rejections]
-        )
-        arms = sorted({direction for _, _, direction, _ in judged})
-        latest = {arm: [item for item in judged if item[2] == arm][-settings.max_invalid :] for arm in arms}
+        """Arms whose latest ``max_rejected`` candidates were all rejected, for ``back_off`` iterations after the last of them.
+
+        A rejected candidate is no pull, so without this an arm that brings nothing but those would be explored for ever.
+        """
+        entered = [(entry.iteration, entry.id, entry.direction) for entry in self.entries if entry.direction]
+        rejected = [(rejection.iteration, rejection.id, rejection.direction) for rejection in self.rejections]
+        latest: dict[str, list[tuple[int, str, str]]] = {}
+        for judged in sorted([*entered, *rejected]):
+            latest[judged[2]] = [*latest.get(judged[2], []), judged][-settings.max_rejected :]
         return tuple(
             arm
-            for arm, items in latest.items()
-            if len(items) == settings.max_invalid
-            and all(invalid for *_, invalid in items)
-            and iteration <= items[-1][0] + settings.back_off
+            for arm, judged in sorted(latest.items())
+            if len(judged) == settings.max_rejected
+            and set(judged) <= set(rejected)
+            and iteration <= judged[-1][0] + settings.back_off
         )
 
 

@@ -39,6 +39,8 @@ class Provenance:
         judge: Name of the judge or reward.
         embedder: Name of the embedding model.
         tokenizer: Name of the token counter.
+        proposer: Name of what wrote the candidates.
+        search: Fingerprint of the search it was chosen in.
     """
 
     dataset: str
@@ -48,6 +50,8 @@ class Provenance:
     judge: str
     embedder: str
     tokenizer: str
+    proposer: str
+    search: str
 
 
 @dataclass(frozen=True)

@@ -22,14 +22,35 @@ from mesa_pipeline.search.directions import Direction
 from mesa_pipeline.search.events import Event
 from mesa_pipeline.search.initial import initial_source
 from mesa_pipeline.search.proposers import ProposalRequest, Proposer, Slot
-from mesa_pipeline.search.records import ArchiveEntry
+from mesa_pipeline.search.records import ArchiveEntry, ArmStatistics
 from mesa_pipeline.search.store import SearchStore
-from mesa_pipeline.search.trial import Invalid, Trial, gated, tried
+from mesa_pipeline.search.trial import Invalid, Repeated, Trial, gated, tried
 from mesa_pipeline.search.ucb import exploited_arm, explored_arm
 
 INITIAL = "all"
 REASON_CHARS = 600
 logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class SearchProgress:
+    """How far a search is.
+
+    Attributes:
+        iteration: Iterations done.
+        iterations: Iterations in all.
+        archive: Every candidate judged so far.
+        arms: Statistics of every arm.
+    """
+
+    iteration: int
+    iterations: int
+    archive: Archive
+    arms: tuple[ArmStatistics, ...]
+
+
+def unwatched(progress: SearchProgress) -> None:
+    """Progress that nobody watches."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +65,7 @@ class Search:
         sandbox: Where candidates run.
         settings: Iterations, slots, and what the paper leaves open.
         workers: Candidates of one iteration tried at the same time.
-        on_archive: Told the archive and the iteration after each, from the main thread; also of iterations found in the log.
+        watch: Told how far the search is after each iteration, from the calling thread; of those found in the log as well.
     """
 
     data: SearchData
@@ -54,7 +75,7 @@ class Search:
     sandbox: Sandbox
     settings: SearchSettings
     workers: int = 1
-    on_archive: Callable[[Archive, int], None] = lambda archive, iteration: None
+    watch: Callable[[SearchProgress], None] = unwatched
 
     def run(self) -> Archive:
         """Run what is left of the search; returns the whole archive of ``settings.iterations`` iterations.
@@ -65,33 +86,39 @@ class Search:
         """
         self._start()
         for iteration in range(1, self.settings.iterations + 1):
-            archive = fold(self.store, before=iteration)
-            self.on_archive(archive, iteration - 1)
+            archive = self._archive_after(iteration - 1)
             arms = self._arms(archive, iteration)
             for slot in self.settings.slots:
                 self._propose(iteration, slot, arms[slot], archive)
             self._judge(iteration)
-        archive = fold(self.store, before=self.settings.iterations + 1)
-        self.on_archive(archive, self.settings.iterations)
+        return self._archive_after(self.settings.iterations)
+
+    def _archive_after(self, iteration: int) -> Archive:
+        archive = fold(self.store, before=iteration + 1)
+        self.watch(SearchProgress(iteration, self.settings.iterations, archive, archive.arms(self._names, self.settings)))
         return archive
+
+    @property
+    def _names(self) -> list[str]:
+        return [direction.id for direction in self.directions]
 
     def _start(self) -> None:
         if not self._found(INITIAL, PROPOSED):
             source = self.store.put_source(initial_source(self.data.context.max_structures))
             self.store.events.append(
-                PROPOSED, {"id": INITIAL, "iteration": 0, "slot": None, "direction": None, "source": source, "spent": {}}
+                PROPOSED,
+                {"id": INITIAL, "iteration": 0, "slot": None, "direction": None, "source": source, "spent": {}},
             )
         self._judge(0)
 
     def _arms(self, archive: Archive, iteration: int) -> dict[Slot, str]:
         """The arm each slot follows; see ``search.ucb`` for what the paper leaves open."""
-        names = [direction.id for direction in self.directions]
-        arms = archive.arms(names, self.settings)
+        arms = archive.arms(self._names, self.settings)
         exploited = exploited_arm(arms)
         parent = archive.frontier.direction
         avoid = [exploited, *archive.backed_off(iteration, self.settings)]
         explored = explored_arm(arms, avoid)
-        return {"exploit": exploited, "explore": explored, "repair": parent if parent in names else explored}
+        return {"exploit": exploited, "explore": explored, "repair": parent if parent in self._names else explored}
 
     def _propose(self, iteration: int, slot: Slot, arm: str, archive: Archive) -> None:
         candidate = f"{iteration:02d}-{slot}"
@@ -106,7 +133,6 @@ class Search:
     def _request(self, iteration: int, slot: Slot, arm: str, archive: Archive) -> ProposalRequest:
         frontier = archive.frontier
         parents = {"exploit": archive.best_of(arm), "explore": None, "repair": frontier}
-        names = [direction.id for direction in self.directions]
         return ProposalRequest(
             iteration=iteration,
             slot=slot,
@@ -114,7 +140,7 @@ class Search:
             parent=parents[slot],
             archive=archive.entries,
             rejections=archive.rejections,
-            arms=archive.arms(names, self.settings),
+            arms=archive.arms(self._names, self.settings),
             cards=self._cards(frontier) if slot == "repair" else (),
             train=self.data.train,
             context=self.data.context,
@@ -144,7 +170,7 @@ class Search:
             for event, outcome in zip(open_events, tries, strict=True):
                 self._record(event, outcome.result())
 
-    def _try(self, event: Event) -> Trial | Invalid | "_Repeated":
+    def _try(self, event: Event) -> Trial | Invalid | Repeated:
         source = self.store.source(event["source"])
         code = gated(source, self.data)
         if isinstance(code, Invalid):
@@ -152,14 +178,14 @@ class Search:
         repeated = self._same_code(code, before=event["iteration"])
         return repeated or tried(code, event["id"], self.data, self.sandbox)
 
-    def _same_code(self, code: PolicyCode, before: int) -> "_Repeated | None":
+    def _same_code(self, code: PolicyCode, before: int) -> Repeated | None:
         """The entry whose code does the same, recognised before anything runs."""
         for event in self.store.events:
             if event["event"] == EVALUATED and event["iteration"] < before and event["code"] == code.sha256:
-                return _Repeated(event["id"])
+                return Repeated(event["id"])
         return None
 
-    def _record(self, proposed: Event, outcome: "Trial | Invalid | _Repeated") -> None:
+    def _record(self, proposed: Event, outcome: Trial | Invalid | Repeated) -> None:
         shared = {name: proposed[name] for name in ("id", "iteration", "slot", "direction", "source")}
         if isinstance(outcome, Invalid):
             reason = printable(outcome.reason)
@@ -171,7 +197,7 @@ class Search:
             if twin is None:
                 self.store.events.append(EVALUATED, {**shared, **self._evaluated(proposed, outcome, behaviour)})
                 return
-            outcome = _Repeated(twin)
+            outcome = Repeated(twin)
         reason = f"chooses exactly as {outcome.entry}"
         self.store.events.append(REJECTED, {**shared, "reason": reason, "duplicate_of": outcome.entry})
 
@@ -194,13 +220,6 @@ class Search:
 
     def _found(self, candidate: str, kind: str) -> bool:
         return any(event["id"] == candidate and event["event"] == kind for event in self.store.events)
-
-
-@dataclass(frozen=True)
-class _Repeated:
-    """A candidate that does what an entry of the archive does."""
-
-    entry: str
 
 
 def derived_seed(seed: int, *purpose: object) -> int:

@@ -36,6 +36,13 @@ class Invalid:
     reason: str
 
 
+@dataclass(frozen=True)
+class Repeated:
+    """A candidate that does what an entry of the archive does."""
+
+    entry: str
+
+
 def gated(source: str, data: SearchData) -> PolicyCode | Invalid:
     """The first look, before anything runs: the gate, and the lint for memorised questions."""
     try:

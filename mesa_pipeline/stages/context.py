@@ -14,6 +14,7 @@ from mesa_pipeline.evaluation.sweep import Reading
 from mesa_pipeline.llm import Embedder
 from mesa_pipeline.llm.tokens import QwenTokenCounter
 from mesa_pipeline.reading.extractive import ExtractiveReader
+from mesa_pipeline.search.loop import SearchProgress, unwatched
 from mesa_pipeline.structures import open_structures
 from mesa_pipeline.structures.base import MemoryStructure, StructureContext
 
@@ -38,6 +39,7 @@ class StageContext:
         data_path: The dataset's file or folder; ``None`` for a dataset that needs none.
         skip_invalid: Leave out bad rows, count and list them, instead of stopping.
         progress: Told how far long work is.
+        watch_search: Told how far a policy search is, after each of its iterations.
     """
 
     layout: Layout
@@ -45,6 +47,7 @@ class StageContext:
     data_path: Path | None = None
     skip_invalid: bool = False
     progress: Progress = silent
+    watch_search: Callable[[SearchProgress], None] = unwatched
 
     @property
     def dataset(self) -> str:

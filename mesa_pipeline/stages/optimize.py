@@ -1,48 +1,62 @@
-"""Optimize: choose a policy on training and validation outcomes, and freeze it. The test episodes' outcomes stay unopened."""
+"""Optimize: search for a policy on training and validation outcomes, and freeze the best. Test outcomes stay unopened."""
 
-import json
+import shutil
 import time
 from dataclasses import asdict
+from pathlib import Path
+from typing import Any
 
 from mesa_pipeline import __version__
 from mesa_pipeline.artifacts import exclusive, fingerprint, read_json, write_sealed_json
 from mesa_pipeline.errors import ArtifactError
-from mesa_pipeline.evaluation.evaluate import Evaluation
+from mesa_pipeline.policies import FitContext, FittedPolicy
+from mesa_pipeline.policies.sandbox import open_sandbox, require_strong
+from mesa_pipeline.policies.values import fit_values
+from mesa_pipeline.search.archive import Archive, fold
+from mesa_pipeline.search.data import SearchData
+from mesa_pipeline.search.directions import Direction, open_directions
 from mesa_pipeline.search.freeze import FrozenPolicy, Provenance, freeze, load_frozen
-from mesa_pipeline.search.selection import Candidate, Selection, select_policy
+from mesa_pipeline.search.loop import Search
+from mesa_pipeline.search.proposers import Proposer, open_proposer
+from mesa_pipeline.search.result import Chosen, choose
+from mesa_pipeline.search.store import SearchStore
 from mesa_pipeline.stages.context import StageContext, open_reading
+from mesa_pipeline.stages.parallel import worker_count
+from mesa_pipeline.stages.search_tracking import SearchRecorder, tracked_search
 from mesa_pipeline.stages.split import read_split
 from mesa_pipeline.stages.table import Table, read_table
-from mesa_pipeline.tracking import SearchRun, TrackedCandidate, TrackedSearch, Tracker
+from mesa_pipeline.tracking import Tracker
 from mesa_pipeline.types import Summary
 
-CANDIDATES_FILE = "candidates.json"
+RESULT_FILE = "search.json"
+SEARCH_FOLDER = "search"
+KEY_FILE = "key.json"
 FROZEN_FOLDER = "frozen"
+NOT_SEARCHED_BY = {"iterations", "select", "lcb_z", "refit"}
+"""Settings that change how far a search goes and what is chosen from it, not what any iteration finds."""
 
 
 def optimize(context: StageContext, seed: int, tracker: Tracker) -> Summary:
-    """Fit every candidate on train, choose by J - lambda C on validation (paper, Eq. 8), freeze the choice.
+    """Search on train and validation, choose by J - lambda C on validation (paper, Algorithm 1), freeze the choice.
+
+    A search that was stopped is continued. So is one that is now to have more iterations.
 
     Raises:
         ArtifactError: The split or some outcomes are missing; says which command makes them.
+        PolicyError: Code of a language model would run in a weak sandbox.
     """
     started = time.perf_counter()
     split = read_split(context, seed)
     train, validation = read_table(context, split.train), read_table(context, split.val)
-    key = _search_fingerprint(context, seed, train, validation)
-    kept = _current(context, seed, key)
+    job = _Job(context, seed, train, validation)
+    kept = job.is_done()
     if not kept:
         with exclusive(context.layout):
-            _search(context, seed, key, train, validation, tracker)
-    frozen = read_frozen(context, seed)
-    facts: dict[str, object] = {
-        "chosen": frozen.name,
-        "validation_score": round(100 * frozen.validation.score, 2),
-        "validation_tokens": round(frozen.validation.tokens),
-    }
+            job.run(tracker)
+    facts = _facts(context, seed)
     if unswept := len(train.unswept) + len(validation.unswept):
         facts["questions_without_outcome"] = unswept
-    return Summary(f"optimize seed {seed}", int(not kept), int(kept), time.perf_counter() - started, facts=facts)
+    return Summary(job.stage, int(not kept), int(kept), time.perf_counter() - started, facts=facts)
 
 
 def read_frozen(context: StageContext, seed: int) -> FrozenPolicy:
@@ -51,111 +65,157 @@ def read_frozen(context: StageContext, seed: int) -> FrozenPolicy:
     Raises:
         ArtifactError: There is none, or it was tampered with.
     """
-    return load_frozen(context.layout.policy(seed) / FROZEN_FOLDER)
+    sandbox = open_sandbox(context.settings.policies.sandbox)
+    return load_frozen(context.layout.policy(seed) / FROZEN_FOLDER, sandbox)
 
 
-def read_candidates(context: StageContext, seed: int) -> tuple[Evaluation, ...]:
-    """What each candidate of a seed's search is worth on validation.
-
-    Raises:
-        ArtifactError: There has been no search.
-    """
-    stored = read_json(context.layout.policy(seed) / CANDIDATES_FILE, f"mesa optimize --seed {seed}")
-    return tuple(Evaluation(**candidate["validation"]) for candidate in stored["candidates"])
-
-
-def tracked_search(context: StageContext, seed: int, key: str) -> TrackedSearch:
-    """The search as the tracker knows it."""
-    reading = open_reading(context.settings, context.dataset)
-    params = {
-        "lambda": context.settings.search.lambda_,
-        "shrinkage": context.settings.policies.shrinkage,
-        "reader": reading.reader.name,
-        "reward": reading.reward.name,
-        "embedder": context.settings.llm.embedder,
-        "tokenizer": reading.counter.name,
-        "package_version": __version__,
-    }
-    return TrackedSearch(context.dataset, seed, key, params)
-
-
-def search_key(context: StageContext, seed: int) -> str:
-    """Key of the search whose policy is frozen.
+def read_result(context: StageContext, seed: int) -> dict[str, Any]:
+    """What the search of a seed tried and chose, as ``search.json`` has it.
 
     Raises:
-        ArtifactError: There is none.
+        ArtifactError: There has been none.
     """
-    stored = read_json(context.layout.policy(seed) / CANDIDATES_FILE, f"mesa optimize --seed {seed}")
-    return str(stored["fingerprint"])
+    return read_json(context.layout.policy(seed) / RESULT_FILE, f"mesa optimize --seed {seed}")
 
 
-def _search(context: StageContext, seed: int, key: str, train: Table, validation: Table, tracker: Tracker) -> None:
-    folder = context.layout.policy(seed)
-    (folder / CANDIDATES_FILE).unlink(missing_ok=True)
-    with tracker.search(tracked_search(context, seed, key)) as run:
-        selection = select_policy(
-            train.matrix,
-            validation.matrix,
-            context.settings,
-            seed,
-            on_candidate=lambda candidate: _track(run, candidate),
+def read_archive(context: StageContext, seed: int) -> Archive:
+    """Every candidate of a seed's search.
+
+    Raises:
+        ArtifactError: There has been no search, or its log is damaged.
+    """
+    read_result(context, seed)
+    store = SearchStore(context.layout.policy(seed) / SEARCH_FOLDER)
+    return fold(store, before=context.settings.search.iterations + 1)
+
+
+class _Job:
+    """One search: what it depends on, and running it."""
+
+    def __init__(self, context: StageContext, seed: int, train: Table, validation: Table) -> None:
+        self._context = context
+        self._seed = seed
+        self._train = train
+        self._validation = validation
+        self._folder = context.layout.policy(seed)
+        self._directions: tuple[Direction, ...] = open_directions(context.settings.search.directions)
+        self._proposer: Proposer = open_proposer(context.settings.search)
+        self._search_key = self._fingerprint(NOT_SEARCHED_BY)
+        self.key = self._fingerprint(set())
+
+    @property
+    def stage(self) -> str:
+        ablation = self._context.layout.ablation
+        return f"optimize seed {self._seed}" + (f" ({ablation})" if ablation else "")
+
+    def is_done(self) -> bool:
+        try:
+            read_frozen(self._context, self._seed)
+            return bool(read_result(self._context, self._seed)["fingerprint"] == self.key)
+        except ArtifactError:
+            return False
+
+    def run(self, tracker: Tracker) -> None:
+        settings = self._context.settings
+        sandbox = open_sandbox(settings.policies.sandbox)
+        require_strong(sandbox, "template" if self._proposer.trusted else "llm")
+        (self._folder / RESULT_FILE).unlink(missing_ok=True)
+        context = FitContext.of(settings, self._seed)
+        data = SearchData.of(self._train.matrix, self._validation.matrix, context)
+        store = self._open_store()
+        with tracker.search(tracked_search(self._context, self._seed, self.key, self._proposer.name)) as run:
+            recorder = SearchRecorder(run, self._context.watch_search)
+            search = Search(
+                data=data,
+                store=store,
+                proposer=self._proposer,
+                directions=self._directions,
+                sandbox=sandbox,
+                settings=settings.search,
+                workers=min(worker_count(settings.run.workers), len(settings.search.slots)),
+                watch=recorder.watch,
+            )
+            archive = search.run()
+            chosen = choose(archive, store, data, sandbox, settings.search)
+            fitted = FittedPolicy(chosen.policy, chosen.state)
+            values = fit_values(self._train.matrix, settings.policies.route_keys, context)
+            frozen = self._folder / FROZEN_FOLDER
+            freeze(frozen, fitted, self._provenance(), chosen.entry.validation, values, sandbox)
+            is_champion = self._seed == settings.splits.seeds[0] and self._context.layout.ablation is None
+            recorder.freeze(frozen, chosen.entry, champion=is_champion)
+        left_out = len(self._validation.matrix) - len(data.validation)
+        write_sealed_json(self._folder / RESULT_FILE, {"fingerprint": self.key, **self._result(archive, chosen, left_out)})
+
+    def _open_store(self) -> SearchStore:
+        """The store to continue in; one of another search is removed first."""
+        folder = self._folder / SEARCH_FOLDER
+        try:
+            is_ours = read_json(folder / KEY_FILE, "mesa optimize")["key"] == self._search_key
+        except ArtifactError:
+            is_ours = False
+        if not is_ours:
+            _remove_folder(folder)
+            write_sealed_json(folder / KEY_FILE, {"key": self._search_key})
+        return SearchStore(folder)
+
+    def _fingerprint(self, left_out: set[str]) -> str:
+        settings = self._context.settings
+        return fingerprint(
+            "search",
+            __version__,
+            self._seed,
+            self._train.fingerprints,
+            self._validation.fingerprints,
+            settings.previews.model_dump(),
+            settings.policies.model_dump(exclude={"lookup_keys", "route_keys"}),
+            settings.search.model_dump(exclude=left_out),
+            self._proposer.name,
+            [asdict(direction) | {"guidance": direction.guidance} for direction in self._directions],
         )
-        provenance = _provenance(context, seed, {**train.fingerprints, **validation.fingerprints})
-        chosen = selection.chosen
-        freeze(folder / FROZEN_FOLDER, chosen.fitted, provenance, chosen.validation)
-        is_first_seed = seed == context.settings.splits.seeds[0]
-        run.freeze(folder / FROZEN_FOLDER, _metrics(chosen), champion=is_first_seed)
-    write_sealed_json(folder / CANDIDATES_FILE, {"fingerprint": key, **_selection_json(selection)})
+
+    def _provenance(self) -> Provenance:
+        settings, reading = self._context.settings, open_reading(self._context.settings, self._context.dataset)
+        return Provenance(
+            dataset=self._context.dataset,
+            split_seed=self._seed,
+            outcomes={**self._train.fingerprints, **self._validation.fingerprints},
+            reader=reading.reader.name,
+            judge=reading.reward.name,
+            embedder=settings.llm.embedder,
+            tokenizer=reading.counter.name,
+            proposer=self._proposer.name,
+            search=self.key,
+        )
+
+    def _result(self, archive: Archive, chosen: Chosen, left_out: int) -> dict[str, Any]:
+        search = self._context.settings.search
+        return {
+            "chosen": chosen.entry.id,
+            "rule": search.select,
+            "left_out": left_out,
+            "planned": search.iterations * len(search.slots),
+            "evaluated": len(archive.entries) - 1,
+            "invalid": sum(rejection.duplicate_of is None for rejection in archive.rejections),
+            "duplicates": sum(rejection.duplicate_of is not None for rejection in archive.rejections),
+            "directions": [direction.id for direction in self._directions],
+            "proposer": self._proposer.name,
+        }
 
 
-def _search_fingerprint(context: StageContext, seed: int, train: Table, validation: Table) -> str:
-    settings = context.settings
-    sections = [settings.search.model_dump(), settings.policies.model_dump()]
-    return fingerprint("search", __version__, seed, train.fingerprints, validation.fingerprints, sections)
-
-
-def _current(context: StageContext, seed: int, key: str) -> bool:
+def _remove_folder(folder: Path) -> None:
     try:
-        read_frozen(context, seed)
-        return search_key(context, seed) == key
-    except ArtifactError:
-        return False
+        if folder.exists():
+            shutil.rmtree(folder)
+    except OSError as error:
+        raise ArtifactError(f"cannot replace {folder}: {error.strerror}") from error
 
 
-def _provenance(context: StageContext, seed: int, outcomes: dict[str, str]) -> Provenance:
-    reading = open_reading(context.settings, context.dataset)
-    return Provenance(
-        dataset=context.dataset,
-        split_seed=seed,
-        outcomes=outcomes,
-        reader=reading.reader.name,
-        judge=reading.reward.name,
-        embedder=context.settings.llm.embedder,
-        tokenizer=reading.counter.name,
-    )
-
-
-def _track(run: SearchRun, candidate: Candidate) -> None:
-    source = json.dumps(candidate.fitted.policy.spec(), indent=1, sort_keys=True)
-    run.candidate(TrackedCandidate(candidate.name, _metrics(candidate), source, tags={"kind": candidate.validation.kind}))
-
-
-def _metrics(candidate: Candidate) -> dict[str, float | None]:
-    validation = candidate.validation
+def _facts(context: StageContext, seed: int) -> dict[str, object]:
+    frozen, result = read_frozen(context, seed), read_result(context, seed)
+    tried = f"{result['evaluated']} evaluated, {result['duplicates']} duplicates, {result['invalid']} invalid"
     return {
-        "J": validation.score,
-        "C": validation.tokens,
-        "objective": validation.objective,
-        "structures": validation.structures,
-        "unscored": float(validation.unscored),
-        "train_J": candidate.train.score,
-        "train_objective": candidate.train.objective,
+        "chosen": frozen.name,
+        "validation_score": round(100 * frozen.validation.score, 2),
+        "validation_tokens": round(frozen.validation.tokens),
+        "candidates": f"{result['planned']} planned: {tried}",
     }
-
-
-def _selection_json(selection: Selection) -> dict[str, object]:
-    rows = [
-        {"name": c.name, "spec": c.fitted.policy.spec(), "train": asdict(c.train), "validation": asdict(c.validation)}
-        for c in selection.candidates
-    ]
-    return {"chosen": selection.chosen.name, "left_out": selection.left_out, "candidates": rows}

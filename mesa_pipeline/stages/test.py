@@ -14,7 +14,8 @@ from mesa_pipeline.evaluation.held_out import (
     outcomes_sha256,
 )
 from mesa_pipeline.stages.context import StageContext
-from mesa_pipeline.stages.optimize import read_frozen, search_key, tracked_search
+from mesa_pipeline.stages.optimize import read_frozen, read_result
+from mesa_pipeline.stages.search_tracking import tracked_search
 from mesa_pipeline.stages.split import read_split
 from mesa_pipeline.stages.table import read_table
 from mesa_pipeline.tracking import Tracker
@@ -42,11 +43,14 @@ def test(context: StageContext, seed: int, tracker: Tracker) -> Summary:
         result = held_out_test(frozen.fitted, parts, context.dataset, seed, receipt, context.settings)
         with exclusive(context.layout):
             write_sealed_json(context.layout.test(seed), {"fingerprint": key, **result.to_json()})
-            tracker.test(tracked_search(context, seed, search_key(context, seed)), _metrics(result))
+            searched = read_result(context, seed)
+            search = tracked_search(context, seed, searched["fingerprint"], searched["proposer"])
+            tracker.test(search, _metrics(result))
     facts = _facts(read_test(context, seed))
     if held_out.unswept:
         facts["questions_without_outcome"] = len(held_out.unswept)
-    return Summary(f"test seed {seed}", int(not kept), int(kept), time.perf_counter() - started, facts=facts)
+    ablation = f" ({context.layout.ablation})" if context.layout.ablation else ""
+    return Summary(f"test seed {seed}{ablation}", int(not kept), int(kept), time.perf_counter() - started, facts=facts)
 
 
 def read_test(context: StageContext, seed: int) -> TestResult:

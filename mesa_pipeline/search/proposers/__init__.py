@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from mesa_pipeline.config import SearchSettings
 from mesa_pipeline.evaluation.failures import FailureCard
 from mesa_pipeline.outcomes import OutcomeMatrix
 from mesa_pipeline.policies.base import FitContext
@@ -80,4 +81,11 @@ class Proposer(Protocol):
     def propose(self, request: ProposalRequest) -> Proposal: ...
 
 
-__all__ = ["ArchiveEntry", "ArmStatistics", "Proposal", "ProposalRequest", "Proposer", "Rejection", "Slot"]
+def open_proposer(settings: SearchSettings) -> Proposer:
+    """The proposer the settings name."""
+    from mesa_pipeline.search.proposers.template import TemplateProposer
+
+    return TemplateProposer()
+
+
+__all__ = ["ArchiveEntry", "ArmStatistics", "Proposal", "ProposalRequest", "Proposer", "Rejection", "Slot", "open_proposer"]

@@ -1,0 +1,107 @@
+"""What a search tells the tracker and whoever watches it."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from mesa_pipeline import __version__
+from mesa_pipeline.search.loop import SearchProgress
+from mesa_pipeline.search.records import ArchiveEntry, Rejection
+from mesa_pipeline.stages.context import StageContext, open_reading
+from mesa_pipeline.tracking import SearchRun, TrackedCandidate, TrackedSearch
+
+SOURCE_FILE = "policy.py"
+
+
+class SearchRecorder:
+    """Records each candidate once, as the search goes on.
+
+    Args:
+        run: Where candidates are recorded.
+        watcher: Told how far the search is, too.
+    """
+
+    def __init__(self, run: SearchRun, watcher: Callable[[SearchProgress], None]) -> None:
+        self._run = run
+        self._watcher = watcher
+        self._entries = 0
+        self._rejections = 0
+
+    def watch(self, progress: SearchProgress) -> None:
+        """Record what the archive has that was not recorded yet."""
+        for entry in progress.archive.entries[self._entries :]:
+            self._run.candidate(_of_entry(entry))
+        for rejection in progress.archive.rejections[self._rejections :]:
+            self._run.candidate(_of_rejection(rejection))
+        self._entries = len(progress.archive.entries)
+        self._rejections = len(progress.archive.rejections)
+        self._watcher(progress)
+
+    def freeze(self, directory: Path, entry: ArchiveEntry, *, champion: bool) -> None:
+        """Record the frozen policy."""
+        self._run.freeze(directory, entry_metrics(entry), champion=champion)
+
+
+def tracked_search(context: StageContext, seed: int, key: str, proposer: str) -> TrackedSearch:
+    """The search as the tracker knows it."""
+    reading, search = open_reading(context.settings, context.dataset), context.settings.search
+    params = {
+        "lambda": search.lambda_,
+        "iterations": search.iterations,
+        "beta": search.ucb.beta,
+        "directions": ",".join(search.directions) if search.directions else "all",
+        "labels": search.labels,
+        "max_structures": search.max_structures,
+        "select": search.select,
+        "proposer": proposer,
+        "ablation": context.layout.ablation or "none",
+        "reader": reading.reader.name,
+        "reward": reading.reward.name,
+        "embedder": context.settings.llm.embedder,
+        "tokenizer": reading.counter.name,
+        "package_version": __version__,
+    }
+    return TrackedSearch(context.dataset, seed, key, params)
+
+
+def entry_metrics(entry: ArchiveEntry) -> Mapping[str, float | None]:
+    """What a valid candidate is worth: on validation, and under ``train_`` on the questions it was fitted to."""
+    return {
+        "J": entry.validation.score,
+        "C": entry.validation.tokens,
+        "objective": entry.validation.objective,
+        "structures": entry.validation.structures,
+        "unscored": float(entry.validation.unscored),
+        "train_J": entry.train.score,
+        "train_C": entry.train.tokens,
+        "train_objective": entry.train.objective,
+        "iteration": float(entry.iteration),
+    }
+
+
+def _of_entry(entry: ArchiveEntry) -> TrackedCandidate:
+    tags = {
+        "status": "evaluated",
+        "direction": entry.direction or "none",
+        "slot": entry.slot or "none",
+        "parents": ",".join(entry.parents),
+        "hypothesis": entry.hypothesis,
+        "behaviour": entry.behaviour[:12],
+        "off_direction": ",".join(entry.off_direction),
+    }
+    return TrackedCandidate(entry.id, entry_metrics(entry), entry.source, SOURCE_FILE, True, _filled(tags))
+
+
+def _of_rejection(rejection: Rejection) -> TrackedCandidate:
+    status = "invalid" if rejection.duplicate_of is None else "duplicate"
+    tags = {
+        "status": status,
+        "direction": rejection.direction,
+        "slot": rejection.id.partition("-")[2],
+        "reason": rejection.reason,
+    }
+    metrics = {"iteration": float(rejection.iteration)}
+    return TrackedCandidate(rejection.id, metrics, rejection.source, SOURCE_FILE, status != "invalid", _filled(tags))
+
+
+def _filled(tags: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in tags.items() if value}
