@@ -8,10 +8,12 @@ from pathlib import Path
 from mesa_pipeline import subsets
 from mesa_pipeline.artifacts import Layout
 from mesa_pipeline.config import Settings, load_settings
-from mesa_pipeline.errors import ArtifactError
+from mesa_pipeline.errors import ArtifactError, ConfigError
 from mesa_pipeline.policies import FittedPolicy
+from mesa_pipeline.policies.budget import TokenBudget
 from mesa_pipeline.policies.fixed import FixedPolicy
-from mesa_pipeline.search.freeze import load_frozen
+from mesa_pipeline.policies.sandbox import open_sandbox
+from mesa_pipeline.search.freeze import FrozenPolicy, load_frozen
 from mesa_pipeline.stages.ask import AskResult, MemoryShelf, Selector, ask
 from mesa_pipeline.stages.context import open_reading, structures_of
 from mesa_pipeline.types import Trajectory
@@ -27,10 +29,11 @@ class Mesa:
         policy: A frozen policy's folder, or a fixed subset such as ``"S+T"``; by default the policy frozen last in the
             workspace.
         settings: By default those of ``params.yaml`` and the environment.
+        max_evidence_tokens: Hard limit on the evidence read for a question, at least 0; by default there is none.
 
     Raises:
         ArtifactError: There is no such policy; says how to make one.
-        ConfigError: The settings are wrong.
+        ConfigError: The settings or the limit are wrong.
     """
 
     def __init__(
@@ -38,27 +41,42 @@ class Mesa:
         workspace: Path = Path("workspace"),
         policy: str | Path | None = None,
         settings: Settings | None = None,
+        max_evidence_tokens: int | None = None,
     ) -> None:
         self._settings = settings or load_settings()
-        self._policy = open_selector(policy, workspace)
+        self._limit = _require_limit(max_evidence_tokens)
+        self._policy = open_selector(policy, workspace, self._settings)
         self._memories = MemoryShelf(structures_of(self._settings), Layout(workspace, SHELF))
         self._reading = open_reading(self._settings, SHELF)
 
-    def ask(self, question: str, trajectory: Trajectory) -> AskResult:
-        """Answer one question over one trajectory; the result says what was read, why, and what it cost."""
-        return ask(question, trajectory, self._policy, self._memories, self._reading)
+    def ask(self, question: str, trajectory: Trajectory, max_evidence_tokens: int | None = None) -> AskResult:
+        """Answer one question over one trajectory; the result says what was read, why, and what it cost.
+
+        Args:
+            question: The question.
+            trajectory: What it is about.
+            max_evidence_tokens: Hard limit on the evidence read; by default that of this object. Where the policy's choice
+                does not fit, all five structures are retrieved from to find what does.
+
+        Raises:
+            ConfigError: The limit is not a whole number of at least 0.
+        """
+        limit = self._limit if max_evidence_tokens is None else _require_limit(max_evidence_tokens)
+        values = self._policy.values if isinstance(self._policy, FrozenPolicy) else None
+        budget = None if limit is None else TokenBudget(limit, values)
+        previews = self._settings.previews
+        return ask(question, trajectory, self._policy, self._memories, self._reading, previews, budget)
 
 
-def open_selector(policy: str | Path | None, workspace: Path) -> Selector:
+def open_selector(policy: str | Path | None, workspace: Path, settings: Settings) -> Selector:
     """A frozen policy by folder, a fixed subset by its label, or the policy frozen last in the workspace.
 
     Raises:
         ArtifactError: There is none; says how to make one.
     """
-    if policy is None:
-        return load_frozen(_latest_frozen(workspace))
-    if str(policy) and Path(policy).is_dir():
-        return load_frozen(Path(policy))
+    if policy is None or (str(policy) and Path(policy).is_dir()):
+        folder = _latest_frozen(workspace) if policy is None else Path(policy)
+        return load_frozen(folder, open_sandbox(settings.policies.sandbox))
     codes = str(policy).upper().split("+")
     if not set(codes) <= set(subsets.STRUCTURE_CODES):
         known = "+".join(subsets.STRUCTURE_CODES)
@@ -73,3 +91,9 @@ def _latest_frozen(workspace: Path) -> Path:
             f"no frozen policy in {workspace}; make one with `mesa run`, or choose structures yourself, as in --policy S+T"
         )
     return manifests[-1].parent
+
+
+def _require_limit(limit: int | None) -> int | None:
+    if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):
+        raise ConfigError(f"max_evidence_tokens must be a whole number of at least 0, not {limit!r}")
+    return limit

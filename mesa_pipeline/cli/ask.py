@@ -1,6 +1,6 @@
 """``mesa ask``: one question over one trajectory."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from mesa_pipeline.cli.terminal import Terminal
 from mesa_pipeline.config import Settings
 from mesa_pipeline.datasets import DATASETS, dataset_source
 from mesa_pipeline.errors import DataError
+from mesa_pipeline.policies.budgeted_reading import BudgetedReading
 from mesa_pipeline.stages.ask import AskResult
 from mesa_pipeline.types import Episode
 
@@ -31,6 +32,13 @@ PREVIEW_CHARS = 280
     metavar="DIR|SUBSET",
     help="A frozen policy's folder, or a fixed subset such as S+T. By default the policy frozen last in the workspace.",
 )
+@click.option(
+    "--max-evidence-tokens",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Never read more evidence tokens than this: where the policy's choice has more, the subset of highest expected value "
+    "that fits is read instead.",
+)
 @click.option("--full", is_flag=True, help="Show the evidence whole instead of the beginning of each piece.")
 @settings_options
 def ask_command(  # noqa: PLR0913 - one parameter for each option
@@ -40,6 +48,7 @@ def ask_command(  # noqa: PLR0913 - one parameter for each option
     dataset: str,
     episode: str | None,
     policy_name: str | None,
+    max_evidence_tokens: int | None,
     full: bool,
     settings: Settings,
     workspace: Path,
@@ -52,8 +61,9 @@ def ask_command(  # noqa: PLR0913 - one parameter for each option
     \b
     mesa ask --data run.jsonl "Which command failed at step 12?"
     mesa ask --dataset synthetic --episode synthetic-0003 "What happened after step 5?"
+    mesa ask --data run.jsonl --max-evidence-tokens 2000 "Which command failed at step 12?"
     """
-    mesa = Mesa(workspace, policy_name, settings)
+    mesa = Mesa(workspace, policy_name, settings, max_evidence_tokens)
     trajectory = choose_episode(data, dataset, episode, settings).trajectory
     result = mesa.ask(question, trajectory)
     show(terminal, result, PREVIEW_CHARS if not full else None)
@@ -89,9 +99,10 @@ def show(terminal: Terminal, result: AskResult, max_chars: int | None) -> None:
         terminal.say(f"No answer: {result.answer.error}")
     else:
         terminal.say(result.answer.text or "No answer: the evidence read holds nothing on this question.")
-    names = " + ".join(subsets.STRUCTURE_NAMES[code] for code in subsets.decode(result.subset))
+    names = " + ".join(_names(result.evidence)) or "nothing"
     spent = ", ".join(f"{phase} {seconds:.2f} s" for phase, seconds in result.seconds.items())
-    terminal.say(f"\nRead:   {names}\nWhy:    {result.reason}\nTokens: {result.composed.tokens:,}\nTime:   {spent}\n\nEvidence")
+    tokens = f"{result.composed.tokens:,}" + (f" of {result.budget.limit:,} allowed" if result.budget else "")
+    terminal.say(f"\nRead:   {names}\nWhy:    {result.reason}\nTokens: {tokens}\nTime:   {spent}\n\nEvidence")
     for code, evidence in result.evidence.items():
         if evidence.is_empty:
             terminal.say(f"  {subsets.STRUCTURE_NAMES[code]}: nothing found")
@@ -111,12 +122,28 @@ def as_json(question: str, trajectory_id: str, result: AskResult) -> dict[str, A
         "trajectory": trajectory_id,
         "answer": result.answer.text,
         "error": result.answer.error,
-        "structures": [subsets.STRUCTURE_NAMES[code] for code in subsets.decode(result.subset)],
+        "structures": _names(result.evidence),
         "reason": result.reason,
         "evidence_tokens": result.composed.tokens,
+        "budget": _budget_json(result.budget) if result.budget else None,
         "evidence": evidence,
         "seconds": dict(result.seconds),
     }
+
+
+def _budget_json(budget: BudgetedReading) -> dict[str, Any]:
+    return {
+        "max_evidence_tokens": budget.limit,
+        "policy_choice": _names(subsets.decode(budget.wanted)),
+        "policy_choice_tokens": budget.wanted_tokens,
+        "kept": budget.kept,
+        "dropped": _names(budget.dropped),
+        "cut": subsets.STRUCTURE_NAMES[budget.cut] if budget.cut else None,
+    }
+
+
+def _names(codes: Iterable[str]) -> list[str]:
+    return [subsets.STRUCTURE_NAMES[code] for code in codes]
 
 
 def _steps(steps: Sequence[int]) -> str:

@@ -1,16 +1,20 @@
 """Ask: answer one person's question over one trajectory, reading only what a frozen policy selects."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from mesa_pipeline import subsets
 from mesa_pipeline.artifacts import Layout, is_current, slug
+from mesa_pipeline.config import PreviewsSettings
 from mesa_pipeline.evaluation.sweep import Reading
 from mesa_pipeline.policies.base import PolicyInput
+from mesa_pipeline.policies.budget import TokenBudget
+from mesa_pipeline.policies.budgeted_reading import BudgetedReading, read_within
 from mesa_pipeline.reading.compose import Composer
+from mesa_pipeline.reading.previews import preview
 from mesa_pipeline.stages.storage import read_memory, trajectory_fingerprint, write_memory
 from mesa_pipeline.structures.base import MemoryStructure
 from mesa_pipeline.types import Answer, ComposedEvidence, Evidence, Trajectory
@@ -18,6 +22,9 @@ from mesa_pipeline.types import Answer, ComposedEvidence, Evidence, Trajectory
 
 class Selector(Protocol):
     """A fitted policy."""
+
+    @property
+    def reads_previews(self) -> bool: ...
 
     def select(self, question: PolicyInput) -> int: ...
 
@@ -30,11 +37,12 @@ class AskResult:
 
     Attributes:
         answer: The reader's answer.
-        subset: Mask of the structures read.
-        reason: Why the policy chose them, in one line.
-        evidence: What each structure read returned, by code.
+        subset: Mask of the structures read; 0 where a token budget left room for none.
+        reason: Why they were read, in one line.
+        evidence: What was read of each structure, by code.
         composed: The evidence as the reader saw it, with its tokens.
         seconds: Wall time by phase: build, retrieve, answer.
+        budget: What a token budget changed; ``None`` where there was none.
     """
 
     answer: Answer
@@ -43,6 +51,7 @@ class AskResult:
     evidence: Mapping[str, Evidence]
     composed: ComposedEvidence
     seconds: Mapping[str, float]
+    budget: BudgetedReading | None = None
 
 
 @dataclass(frozen=True)
@@ -69,10 +78,13 @@ def ask(
     policy: Selector,
     memories: MemoryShelf,
     reading: Reading,
+    previews: PreviewsSettings,
+    budget: TokenBudget | None = None,
 ) -> AskResult:
     """Answer a question.
 
-    Only the structures that the policy selects are built and read.
+    Only the structures that the policy selects are built and read, but for two cases in which all five are built and
+    retrieved from: a policy that reads previews, and a budget that the selected evidence does not fit.
 
     Args:
         question: The question.
@@ -80,23 +92,50 @@ def ask(
         policy: Chooses the structures; it is shown no benchmark label.
         memories: Builds memories, and keeps them for the next question.
         reading: Composes and answers.
+        previews: How much of each structure's evidence a policy that reads previews is shown.
+        budget: Most evidence tokens to read; by default as many as the policy's choice has.
     """
-    asked = PolicyInput(question, {}, len(trajectory.steps))
-    subset = policy.select(asked)
-    selected = subsets.decode(subset)
-    seconds: dict[str, float] = {}
-    with _timed(seconds, "build"):
-        opened = {code: memories.open(code, trajectory) for code in selected}
-    with _timed(seconds, "retrieve"):
-        evidence = {code: memories.structures[code].retrieve(opened[code], question) for code in selected}
-    with _timed(seconds, "answer"):
+    retrieval = _Retrieval(question, trajectory, memories)
+    glimpses: Mapping[str, Evidence] = retrieval.of(subsets.STRUCTURE_CODES) if policy.reads_previews else {}
+    shown = {code: preview(evidence, previews, reading.counter) for code, evidence in glimpses.items()}
+    asked = PolicyInput(question, {}, len(trajectory.steps), shown)
+    subset, reason = policy.select(asked), policy.explain(asked)
+    within = read_within(budget, subset, asked, retrieval.of, reading.counter) if budget else None
+    if within:
+        subset, evidence, composed = within.subset, within.evidence, within.composed
+        reason = f"{reason}; {within.reason}"
+    else:
+        evidence = retrieval.of(subsets.decode(subset))
         composed = Composer(evidence, reading.counter).compose(subset)
+    with _timed(retrieval.seconds, "answer"):
         answer = reading.reader.answer(question, trajectory.task, composed)
-    return AskResult(answer, subset, policy.explain(asked), evidence, composed, seconds)
+    return AskResult(answer, subset, reason, evidence, composed, retrieval.seconds, within)
+
+
+@dataclass
+class _Retrieval:
+    """Evidence for one question, from each structure at most once and only when it is asked for."""
+
+    question: str
+    trajectory: Trajectory
+    memories: MemoryShelf
+    seconds: dict[str, float] = field(default_factory=lambda: {"build": 0.0, "retrieve": 0.0})
+    _found: dict[str, Evidence] = field(default_factory=dict)
+
+    def of(self, codes: Iterable[str]) -> dict[str, Evidence]:
+        return {code: self._evidence(code) for code in codes}
+
+    def _evidence(self, code: str) -> Evidence:
+        if code not in self._found:
+            with _timed(self.seconds, "build"):
+                memory = self.memories.open(code, self.trajectory)
+            with _timed(self.seconds, "retrieve"):
+                self._found[code] = self.memories.structures[code].retrieve(memory, self.question)
+        return self._found[code]
 
 
 @contextmanager
 def _timed(seconds: dict[str, float], phase: str) -> Iterator[None]:
     started = time.perf_counter()
     yield
-    seconds[phase] = time.perf_counter() - started
+    seconds[phase] = seconds.get(phase, 0.0) + time.perf_counter() - started
