@@ -8,6 +8,7 @@ import click
 from mesa_pipeline.cli.options import Options, pipeline_options
 from mesa_pipeline.cli.terminal import summaries_json
 from mesa_pipeline.errors import WorkFailed
+from mesa_pipeline.stages.ablate import ablate, find_ablations
 from mesa_pipeline.stages.build import build
 from mesa_pipeline.stages.context import StageContext
 from mesa_pipeline.stages.ingest import ingest
@@ -110,6 +111,24 @@ def test_command(options: Options, seeds: tuple[int, ...]) -> None:
     _perform(options, [partial(test, seed=s, tracker=tracker) for s in seeds or options.settings.splits.seeds])
 
 
+@click.command("ablate")
+@click.option("--only", "names", multiple=True, metavar="NAME", help="Only this ablation (repeatable); by default all.")
+@seed_option
+@pipeline_options
+def ablate_command(options: Options, names: tuple[str, ...], seeds: tuple[int, ...]) -> None:
+    """Search again with some settings changed, and test each beside MESA: without priors, without UCB, route to one, ...
+
+    The section "ablations" of the settings lists them; the report shows what has been tested.
+    """
+    tracker = options.tracker()
+    stages: list[Stage] = [
+        partial(ablate, ablation=ablation, seed=seed, tracker=tracker)
+        for ablation in find_ablations(options.settings, names)
+        for seed in seeds or options.settings.splits.seeds
+    ]
+    _perform(options, [*stages, report])
+
+
 @click.command("report")
 @pipeline_options
 def report_command(options: Options) -> None:
@@ -126,6 +145,7 @@ COMMANDS = (
     sweep_command,
     optimize_command,
     test_command,
+    ablate_command,
     report_command,
 )
 

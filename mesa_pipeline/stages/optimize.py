@@ -2,7 +2,7 @@
 
 import shutil
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -147,16 +147,24 @@ class _Job:
         write_sealed_json(self._folder / RESULT_FILE, {"fingerprint": self.key, **self._result(archive, chosen, left_out)})
 
     def _open_store(self) -> SearchStore:
-        """The store to continue in; one of another search is removed first."""
+        """The store to continue in. One of another search is removed first.
+
+        An ablation that differs in what is chosen alone takes over the search made with the settings as they are.
+        """
         folder = self._folder / SEARCH_FOLDER
-        try:
-            is_ours = read_json(folder / KEY_FILE, "mesa optimize")["key"] == self._search_key
-        except ArtifactError:
-            is_ours = False
-        if not is_ours:
+        if not self._is_ours(folder):
             _remove_folder(folder)
+            made = replace(self._context.layout, ablation=None).policy(self._seed) / SEARCH_FOLDER
+            if made != folder and self._is_ours(made):
+                shutil.copytree(made, folder, ignore=shutil.ignore_patterns(KEY_FILE))
             write_sealed_json(folder / KEY_FILE, {"key": self._search_key})
         return SearchStore(folder)
+
+    def _is_ours(self, folder: Path) -> bool:
+        try:
+            return bool(read_json(folder / KEY_FILE, "mesa optimize")["key"] == self._search_key)
+        except ArtifactError:
+            return False
 
     def _fingerprint(self, left_out: set[str]) -> str:
         settings = self._context.settings
