@@ -1,0 +1,151 @@
+"""What choosing better could gain, and where the gain is: from reading all five, over the policy, up to the oracle.
+
+Gains are in the objective, score less token price. What was chosen and measured on the same questions is marked as hindsight:
+it is optimistic, and the more so the finer the choice. Beside it stand estimates made on held-out questions
+(``evaluation.predictability``).
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from mesa_pipeline.config import Settings
+from mesa_pipeline.evaluation.evaluate import fully_scored, oracle_choices, outcomes_of
+from mesa_pipeline.evaluation.predictability import choose_by_cells, choose_by_features, choose_by_siblings
+from mesa_pipeline.evaluation.statistics import Interval, paired_bootstrap
+from mesa_pipeline.outcomes import OutcomeMatrix, QuestionInfo
+from mesa_pipeline.policies.estimates import best_subset
+from mesa_pipeline.subsets import FULL_SUBSET
+
+RungKind = Literal["all", "policy", "held-out", "hindsight"]
+
+
+@dataclass(frozen=True)
+class Rung:
+    """One way to choose.
+
+    Attributes:
+        name: What chooses.
+        kind: How it was measured: ``held-out`` on questions other than those it was chosen by, ``hindsight`` on the same.
+        score: Mean score.
+        tokens: Mean evidence tokens.
+        gain: Mean objective less that of reading all five.
+    """
+
+    name: str
+    kind: RungKind
+    score: float
+    tokens: float
+    gain: Interval
+
+
+@dataclass(frozen=True)
+class Decomposition:
+    """The ways to choose, in the order in which they stand in the report.
+
+    Attributes:
+        questions: Fully scored questions, each counted as often as it was tested.
+        left_out: Questions left out because a subset is unscored.
+        rungs: Reading all five; held-out estimates where there are two episodes or more; the policy, where there is one;
+            hindsight up to the oracle.
+    """
+
+    questions: int
+    left_out: int
+    rungs: tuple[Rung, ...]
+
+    def rung(self, name: str) -> Rung:
+        """The rung of that name.
+
+        Raises:
+            KeyError: There is none.
+        """
+        for rung in self.rungs:
+            if rung.name == name:
+                return rung
+        raise KeyError(name)
+
+
+def regrets(matrix: OutcomeMatrix, choices: np.ndarray, lambda_: float) -> np.ndarray:
+    """What each question's best subset would have been worth more than the chosen one, in score less token price.
+
+    Args:
+        matrix: Outcomes of n questions.
+        choices: Shape ``(n,)``, masks.
+        lambda_: Price of one evidence token, in score.
+
+    Returns:
+        Shape ``(n,)``, at least 0; NaN where any subset of the question is unscored.
+    """
+    utilities = matrix.scores - lambda_ * matrix.tokens
+    lost: np.ndarray = utilities.max(axis=1) - utilities[np.arange(len(matrix)), choices - 1]
+    return lost
+
+
+def hindsight_choices(matrix: OutcomeMatrix, lambda_: float, cell: Callable[[QuestionInfo], object]) -> np.ndarray:
+    """The best one subset of each cell by these very questions, all fully scored: shape ``(n,)``, masks."""
+    utilities = matrix.scores - lambda_ * matrix.tokens
+    cells = [cell(question) for question in matrix.questions]
+    choices = np.zeros(len(matrix), dtype=np.int64)
+    for value in dict.fromkeys(cells):
+        inside = np.array([other == value for other in cells])
+        choices[inside] = best_subset(utilities[inside].mean(axis=0), matrix.tokens[inside].mean(axis=0))
+    return choices
+
+
+def decompose_regret(matrix: OutcomeMatrix, choices: np.ndarray | None, settings: Settings) -> Decomposition:
+    """Compare the policy's choices with reading all five, with held-out estimates and with hindsight.
+
+    Args:
+        matrix: Outcomes of n questions. A question tested under several split seeds may stand in it several times; its
+            episode is one cluster of the intervals.
+        choices: Shape ``(n,)``, the masks a policy chose; ``None`` before there is a policy.
+        settings: Token price, shrinkage, bootstrap.
+
+    Raises:
+        ArtifactError: No question is scored under all 31 subsets.
+    """
+    complete = fully_scored(matrix)
+    chosen = None if choices is None else choices[~np.isnan(matrix.scores).any(axis=1)]
+    ways = _ways(complete, chosen, settings)
+    rungs = tuple(_rung(name, kind, complete, masks, settings) for name, kind, masks in ways)
+    return Decomposition(len(complete), len(matrix) - len(complete), rungs)
+
+
+def _ways(matrix: OutcomeMatrix, chosen: np.ndarray | None, settings: Settings) -> Iterator[tuple[str, RungKind, np.ndarray]]:
+    lambda_, strength = settings.search.lambda_, settings.policies.shrinkage
+    utilities = matrix.scores - lambda_ * matrix.tokens
+    yield "all five", "all", np.full(len(matrix), FULL_SUBSET)
+    if len(set(matrix.episode_ids)) > 1:
+        cells = np.empty(len(matrix), dtype=object)
+        cells[:] = [_label_cell(question) for question in matrix.questions]
+        yield "one subset for all", "held-out", choose_by_cells(matrix, utilities, np.zeros(len(matrix)), strength)
+        yield "by domain and capability", "held-out", choose_by_cells(matrix, utilities, cells, strength)
+        yield "by question features", "held-out", choose_by_features(matrix, utilities, labels=False)
+        yield "by features and labels", "held-out", choose_by_features(matrix, utilities, labels=True)
+        yield "by other questions of the episode", "held-out", choose_by_siblings(matrix, utilities, strength)
+    if chosen is not None:
+        yield "frozen policy", "policy", chosen
+    yield "best one subset", "hindsight", hindsight_choices(matrix, lambda_, lambda question: None)
+    yield "best subset of each domain and capability", "hindsight", hindsight_choices(matrix, lambda_, _label_cell)
+    yield "best subset of each question (oracle)", "hindsight", oracle_choices(matrix, lambda_)
+
+
+def _label_cell(question: QuestionInfo) -> tuple[str, str | None]:
+    return question.domain, question.qa_type
+
+
+def _rung(name: str, kind: RungKind, matrix: OutcomeMatrix, choices: np.ndarray, settings: Settings) -> Rung:
+    lambda_, evaluation = settings.search.lambda_, settings.evaluation
+    found = outcomes_of(matrix, choices, name)
+    everything = matrix.scores[:, FULL_SUBSET - 1] - lambda_ * matrix.tokens[:, FULL_SUBSET - 1]
+    gain = paired_bootstrap(
+        found.scores - lambda_ * found.tokens - everything,
+        matrix.episode_ids,
+        evaluation.bootstrap_samples,
+        evaluation.confidence,
+        evaluation.bootstrap_seed,
+    )
+    return Rung(name, kind, float(found.scores.mean()), float(found.tokens.mean()), gain)

@@ -1,0 +1,65 @@
+"""Regret and its decomposition."""
+
+import numpy as np
+import pytest
+
+from mesa_pipeline.errors import ArtifactError
+from mesa_pipeline.evaluation.evaluate import oracle
+from mesa_pipeline.evaluation.regret import decompose_regret, hindsight_choices, regrets
+from mesa_pipeline.subsets import FULL_SUBSET
+
+ORACLE = "best subset of each question (oracle)"
+
+
+def test_regret_worked_by_hand(six_questions) -> None:
+    # All five score 1/2 for 5,000 tokens; S alone scores 1 on the first question and T alone on the fourth for 1,000 each. On
+    # the second and sixth one structure also scores 1/2, so that the tokens alone are lost.
+    lost = regrets(six_questions, np.full(6, FULL_SUBSET), 1e-6)
+    np.testing.assert_allclose(lost, [0.504, 0.004, 0.004, 0.504, 0.504, 0.004])
+
+
+def test_no_regret_without_all_scores(six_questions) -> None:
+    six_questions.scores[2, 9] = np.nan
+    assert np.isnan(regrets(six_questions, np.full(6, FULL_SUBSET), 0.0)).tolist() == [False, False, True] + [False] * 3
+
+
+def test_hindsight_by_cell(six_questions) -> None:
+    choices = hindsight_choices(six_questions, 0.0, lambda question: question.domain)
+    np.testing.assert_array_equal(choices, [1, 1, 1, 2, 2, 2])
+
+
+def test_decomposition_from_all_to_the_oracle(six_questions, settings) -> None:
+    lambda_ = settings.search.lambda_
+    policy = np.array([1, 1, 1, 1, 1, 1])
+    found = decompose_regret(six_questions, policy, settings)
+    assert (found.questions, found.left_out) == (6, 0)
+    gains = {rung.name: rung.gain.mean for rung in found.rungs}
+    assert gains["all five"] == 0
+    assert gains["frozen policy"] == pytest.approx(2 / 6 - 0.5 + 4000 * lambda_)
+    assert gains["best subset of each domain and capability"] <= gains[ORACLE] + 1e-12
+    expected = oracle(six_questions, lambda_).objective - (0.5 - 5000 * lambda_)
+    assert gains[ORACLE] == pytest.approx(expected)
+    assert gains[ORACLE] == pytest.approx(regrets(six_questions, np.full(6, FULL_SUBSET), lambda_).mean())
+    assert found.rung(ORACLE).kind == "hindsight"
+    with pytest.raises(KeyError):
+        found.rung("nobody")
+
+
+def test_before_there_is_a_policy_and_with_one_episode(six_questions, settings) -> None:
+    names = [rung.name for rung in decompose_regret(six_questions, None, settings).rungs]
+    assert "frozen policy" not in names
+    alone = six_questions.select(np.array([True, True, False, False, False, False]))
+    assert not any(rung.kind == "held-out" for rung in decompose_regret(alone, None, settings).rungs)
+
+
+def test_unscored_questions_are_left_out_and_counted(six_questions, settings) -> None:
+    holed = six_questions.select(np.full(6, True))
+    holed.scores[3, 5] = np.nan
+    keep = np.arange(6) != 3
+    policy = np.array([1, 2, 4, 8, 16, 31])
+    found = decompose_regret(holed, policy, settings)
+    assert (found.questions, found.left_out) == (5, 1)
+    assert found.rungs == decompose_regret(holed.select(keep), policy[keep], settings).rungs
+    holed.scores[:, 5] = np.nan
+    with pytest.raises(ArtifactError, match="none of 6 questions"):
+        decompose_regret(holed, policy, settings)
