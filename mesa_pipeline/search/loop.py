@@ -33,18 +33,41 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
+class SearchPlan:
+    """What a search is going to do.
+
+    Attributes:
+        seed: Of the split searched on.
+        iterations: Iterations in all.
+        slots: Candidates of each iteration.
+        proposer: Name of what writes them.
+        directions: Number of arms.
+    """
+
+    seed: int
+    iterations: int
+    slots: int
+    proposer: str
+    directions: int
+
+    @property
+    def candidates(self) -> int:
+        return self.iterations * self.slots
+
+
+@dataclass(frozen=True)
 class SearchProgress:
     """How far a search is.
 
     Attributes:
+        plan: What it is going to do.
         iteration: Iterations done.
-        iterations: Iterations in all.
         archive: Every candidate judged so far.
         arms: Statistics of every arm.
     """
 
+    plan: SearchPlan
     iteration: int
-    iterations: int
     archive: Archive
     arms: tuple[ArmStatistics, ...]
 
@@ -95,8 +118,14 @@ class Search:
 
     def _archive_after(self, iteration: int) -> Archive:
         archive = fold(self.store, before=iteration + 1)
-        self.watch(SearchProgress(iteration, self.settings.iterations, archive, archive.arms(self._names, self.settings)))
+        self.watch(SearchProgress(self._plan, iteration, archive, archive.arms(self._names, self.settings)))
         return archive
+
+    @property
+    def _plan(self) -> SearchPlan:
+        settings = self.settings
+        arms = len(self.directions)
+        return SearchPlan(self.data.context.seed, settings.iterations, len(settings.slots), self.proposer.name, arms)
 
     @property
     def _names(self) -> list[str]:
