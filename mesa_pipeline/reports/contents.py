@@ -8,6 +8,7 @@ from mesa_pipeline.evaluation.prefill import prefill_share
 from mesa_pipeline.outcomes import OutcomeMatrix
 from mesa_pipeline.reports import figures, metrics, tables, text
 from mesa_pipeline.reports.cost_figure import cost_figure
+from mesa_pipeline.reports.credit import credit_section
 from mesa_pipeline.reports.document import Figure, Report, Section, Table
 from mesa_pipeline.reports.findings import SubsetFinding, group_findings, mean_subset_findings, subset_findings
 from mesa_pipeline.reports.group_figures import group_figure
@@ -31,6 +32,7 @@ def make_report(inputs: ReportInputs) -> Report:
         _winners_section(inputs),
         _cost_section(inputs, swept, tested, found),
         _comparison_section(found),
+        credit_section(inputs.credit),
         _build_section(inputs, swept),
         _choices_section(inputs),
         _coverage_section(inputs),

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from mesa_pipeline.datasets.splits import Split
+from mesa_pipeline.evaluation.credit_summary import CreditSummary
 from mesa_pipeline.evaluation.held_out import TestResult
 from mesa_pipeline.evaluation.statistics import Interval
 from mesa_pipeline.outcomes import OutcomeMatrix
@@ -21,6 +22,7 @@ class ReportInputs:
         tests: Held-out results, one per split seed; empty before a policy is tested.
         pooled: Interval of the frozen policies' difference to reading all five over all tested seeds at once, for the headline;
             without it the headline falls back on the seeds' own intervals.
+        credit: What each structure is worth and what choosing better could gain; ``None`` before a policy is tested.
         splits: The episodes of each seed's parts.
         build_seconds: Seconds each episode's memory took to build, by structure code.
         failures: One line for each unit that failed.
@@ -32,6 +34,7 @@ class ReportInputs:
     matrix: OutcomeMatrix
     tests: tuple[TestResult, ...] = ()
     pooled: Interval | None = None
+    credit: CreditSummary | None = None
     splits: tuple[Split, ...] = ()
     build_seconds: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     failures: tuple[str, ...] = ()

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +11,7 @@ from mesa_pipeline import __version__
 from mesa_pipeline.artifacts import exclusive, fingerprint, read_json, write_sealed_json
 from mesa_pipeline.errors import ArtifactError
 from mesa_pipeline.evaluation.aggregate import pooled_versus_all
+from mesa_pipeline.evaluation.credit_summary import summarise_credit
 from mesa_pipeline.evaluation.held_out import TestResult, outcomes_sha256
 from mesa_pipeline.reports import ReportInputs, write_report
 from mesa_pipeline.stages.build import is_built
@@ -24,7 +25,7 @@ from mesa_pipeline.stages.timings import read_timings
 from mesa_pipeline.types import Summary
 
 STAMP_FILE = "inputs.json"
-REPORT_VERSION = 2
+REPORT_VERSION = 3
 """Raised when the report says something else for the same inputs."""
 logger = logging.getLogger(__name__)
 
@@ -45,7 +46,7 @@ def report(context: StageContext) -> Summary:
     if not kept:
         from mesa_pipeline.reports.contents import make_report  # draws with matplotlib, which only a new report needs to load
 
-        made = make_report(inputs)
+        made = make_report(_with_credit(inputs, context))
         with exclusive(context.layout):
             stamp.unlink(missing_ok=True)
             write_report(made, context.layout.report)
@@ -77,6 +78,13 @@ def gather(context: StageContext) -> ReportInputs:
         failures=_failures(context, manifest, table),
         skipped=manifest.skipped,
     )
+
+
+def _with_credit(inputs: ReportInputs, context: StageContext) -> ReportInputs:
+    """The inputs with what follows from them and the settings alone, and takes longer than finding out that nothing changed."""
+    if not inputs.tests:
+        return inputs
+    return replace(inputs, credit=summarise_credit(inputs.matrix, inputs.tests, context.settings))
 
 
 def _tests(context: StageContext, table: Table) -> tuple[TestResult, ...]:
