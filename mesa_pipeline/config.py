@@ -152,6 +152,7 @@ class EvaluationSettings(Section):
     bootstrap_samples: Positive
     confidence: Annotated[float, Field(gt=0.0, lt=1.0)]
     bootstrap_seed: int
+    budgets: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1)]
 
 
 class SandboxSettings(Section):
