@@ -22,6 +22,8 @@ from mesa_pipeline.types import State
 HashSeed: TypeAlias = Literal[0, 1]
 Origin: TypeAlias = Literal["template", "llm"]
 _Phase: TypeAlias = Literal["probe", "fit", "select"]
+_TRIES = 2
+"""A child that is gone along with its zygote says nothing about the candidate: once more, before it is held against it."""
 _SIGNAL_MEANINGS = {"SIGSYS": "forbidden system call", "SIGKILL": "killed, perhaps for want of memory"}
 
 
@@ -126,22 +128,24 @@ class Sandbox:
         seconds = self.settings.fit_seconds if phase == "fit" else self.settings.select_seconds
         header = strict_json.dump({"phase": phase, "layers": list(layers), "frames": len(frames)})
         limits = Limits(math.ceil(seconds), self.settings.memory_mb * 2**20)
-        with self._zygotes[hash_seed].fork(limits) as child:
-            deadline = time.monotonic() + seconds
-            try:
-                return exchange(child.job, [header, *frames], deadline, self.settings.reply_mb * 2**20)
-            except TimeoutError:
-                raise failure(f"{phase} took longer than {seconds:g} s") from None
-            except ConnectionError:
-                raise _death(phase, seconds, child.end()) from None
+        for _ in range(_TRIES):
+            with self._zygotes[hash_seed].fork(limits) as child:
+                deadline = time.monotonic() + seconds
+                try:
+                    return exchange(child.job, [header, *frames], deadline, self.settings.reply_mb * 2**20)
+                except TimeoutError:
+                    raise failure(f"{phase} took longer than {seconds:g} s") from None
+                except ConnectionError:
+                    code = child.end()
+            if code is not None:
+                raise _death(phase, seconds, code)
+        raise failure(f"the worker of {phase} could not be started, or died with its parent, {_TRIES} times")
 
 
-def _death(phase: _Phase, seconds: float, code: int | None) -> SandboxFailure:
-    """Why a child is gone, from its exit code; ``None`` when its parent is gone too."""
+def _death(phase: _Phase, seconds: float, code: int) -> SandboxFailure:
+    """Why a child is gone, from its exit code."""
     if code == -signal.SIGXCPU:
         return failure(f"{phase} took longer than {seconds:g} s of CPU time")
-    if code is None:
-        return failure(f"the worker of {phase} could not be started, or died with its parent")
     if code >= 0:
         return failure(f"the worker died in {phase} (exit code {code})")
     name = signal.Signals(-code).name if -code in list(signal.Signals) else "unknown"

@@ -39,7 +39,7 @@ _LANDLOCK_NETWORK_SINCE, _LANDLOCK_SCOPES_SINCE = 4, 6
 
 
 @dataclass(frozen=True)
-class _Machine:
+class Machine:
     """One architecture: its audit number and the system calls a worker with everything imported still makes."""
 
     audit: int
@@ -47,10 +47,10 @@ class _Machine:
     mapping_calls: tuple[int, ...]
 
 
-_MACHINES = {
+MACHINES = {
     # read write close munmap brk rt_sigprocmask rt_sigreturn sched_yield mremap madvise exit futex restart exit_group
-    "x86_64": _Machine(0xC000003E, (0, 1, 3, 11, 12, 14, 15, 24, 25, 28, 60, 202, 219, 231), (9, 10)),
-    "aarch64": _Machine(0xC00000B7, (63, 64, 57, 215, 214, 135, 139, 124, 216, 233, 93, 98, 128, 94), (222, 226)),
+    "x86_64": Machine(0xC000003E, (0, 1, 3, 11, 12, 14, 15, 24, 25, 28, 60, 202, 219, 231), (9, 10)),
+    "aarch64": Machine(0xC00000B7, (63, 64, 57, 215, 214, 135, 139, 124, 216, 233, 93, 98, 128, 94), (222, 226)),
 }
 """``mapping_calls`` are mmap and mprotect, which are refused when they ask for memory that can be executed."""
 
@@ -151,7 +151,7 @@ class _Program(ctypes.Structure):
 
 
 def _seccomp(libc: ctypes.CDLL) -> list[str]:
-    machine = _MACHINES.get(platform.machine())
+    machine = MACHINES.get(platform.machine())
     if machine is None:
         return []
     code = filter_program(machine)
@@ -160,7 +160,7 @@ def _seccomp(libc: ctypes.CDLL) -> list[str]:
     return [] if refused else ["seccomp"]
 
 
-def filter_program(machine: _Machine) -> bytes:
+def filter_program(machine: Machine) -> bytes:
     """The allow-list as classic BPF, 8 bytes an instruction: what is not listed fails with EPERM.
 
     A call made through another architecture's table kills the process: its numbers mean other calls.

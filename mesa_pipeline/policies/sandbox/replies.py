@@ -73,6 +73,6 @@ def _read_choice(value: Any) -> Reply:
 
 
 def _kind(value: Any) -> str:
-    return {type(None): "None", bool: "a bool", int: "a number", float: "a number", str: "a string"}.get(
+    return {type(None): "None", bool: "a truth value", int: "a number", float: "a number", str: "a string"}.get(
         type(value), "an object"
     )

@@ -150,8 +150,7 @@ def main() -> None:
 
 def _load_work() -> Work:
     lockdown, facades, job = _load("lockdown"), _load("facades"), _load("job")
-    ml = facades.load_ml() if Path(__file__).with_name("ml.py").exists() else ModuleType("ml")
-    names = facades.policy_globals(ml)
+    names = facades.policy_globals(facades.load_ml())
     zygote = os.getpid()
 
     def work(connection: int, cpu_seconds: int, memory_bytes: int) -> None:

@@ -60,10 +60,16 @@ class Child:
 
 
 class Zygote:
-    """A worker process with one hash seed; ``fork`` may be called from several threads at once."""
+    """A worker process with one hash seed; ``fork`` may be called from several threads at once.
 
-    def __init__(self, hash_seed: int) -> None:
+    Args:
+        hash_seed: Its ``PYTHONHASHSEED``.
+        interpreter: Python to run it with, by default the host's own.
+    """
+
+    def __init__(self, hash_seed: int, interpreter: str = sys.executable) -> None:
         self._hash_seed = hash_seed
+        self._interpreter = interpreter
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
@@ -121,7 +127,7 @@ class Zygote:
         control, theirs = socket.socketpair()
         environment = {"PYTHONHASHSEED": str(self._hash_seed), "LC_ALL": "C.UTF-8", **dict.fromkeys(_THREAD_VARIABLES, "1")}
         # Not -I: it would ignore the hash seed along with the environment, of which nothing else is passed on.
-        command = [sys.executable, "-P", "-s", "-B", worker.__file__, str(theirs.fileno()), str(os.getpid())]
+        command = [self._interpreter, "-P", "-s", "-B", worker.__file__, str(theirs.fileno()), str(os.getpid())]
         with theirs:
             self._process = subprocess.Popen(
                 command,
