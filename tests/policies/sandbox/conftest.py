@@ -1,4 +1,4 @@
-"""One sandbox for the tests of a module; its limits are short where a test waits for them."""
+"""One sandbox for the tests of a module. A test that waits for a deadline makes one of its own, with a shorter one."""
 
 from collections.abc import Iterator
 
@@ -10,8 +10,7 @@ from mesa_pipeline.policies.sandbox import Sandbox
 
 @pytest.fixture(scope="session")
 def limits(settings: Settings) -> SandboxSettings:
-    """The default limits, except that no test waits ten seconds for one."""
-    return settings.policies.sandbox.model_copy(update={"fit_seconds": 2.0, "select_seconds": 2.0})
+    return settings.policies.sandbox
 
 
 @pytest.fixture(scope="module")

@@ -72,8 +72,8 @@ def test_a_policy_holds_one_connection_and_no_other_descriptor(confined: Sandbox
 
 def test_memory_that_can_be_executed_is_refused(confined: Sandbox) -> None:
     mapping = "reach('sys').modules['ctypes'].CDLL(None).mmap(None, 4096, {prot}, 34, -1, 0)"
-    assert "managed: -1" in outcome(confined, mapping.format(prot=7))
-    assert "managed: -1" not in outcome(confined, mapping.format(prot=3))
+    assert outcome(confined, mapping.format(prot=7)).endswith("managed: -1")
+    assert not outcome(confined, mapping.format(prot=3)).endswith("managed: -1")
 
 
 def test_a_call_through_another_table_kills_the_process(confined: Sandbox) -> None:
@@ -85,7 +85,7 @@ def test_a_call_through_another_table_kills_the_process(confined: Sandbox) -> No
 
 
 def test_memory_is_bounded(confined: Sandbox) -> None:
-    for bomb in ("[0] * 10**9", "'x' * 4 * 10**9", "list(range(10**9))", "dict.fromkeys(range(10**8))", "1 << 10**11"):
+    for bomb in ("[0] * 10**9", "'x' * 4 * 10**9", "list(range(10**9))", "','.join(['x' * 10**6] * 10**4)", "1 << 10**11"):
         assert "MemoryError" in outcome(confined, bomb)
 
 
