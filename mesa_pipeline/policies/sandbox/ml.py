@@ -56,7 +56,7 @@ def ridge_cv(features: Rows, targets: Rows, groups: Sequence[int], strengths: Se
     if not len(strengths) or len(group) != len(x):
         raise ValueError("ridge_cv needs a strength to choose from and a group for each row")
     held_out = [group == value for value in np.unique(group)]
-    losses = {strength: 0.0 for strength in sorted(strengths, reverse=True)}
+    losses = dict.fromkeys(sorted(strengths, reverse=True), 0.0)
     if len(held_out) > 1:
         for out in held_out:
             centre, intercept = x[~out].mean(axis=0), y[~out].mean(axis=0)
