@@ -9,10 +9,9 @@ from mesa_pipeline.config import SearchSettings
 from mesa_pipeline.evaluation.evaluate import Evaluation
 from mesa_pipeline.search.events import Event
 from mesa_pipeline.search.records import ArchiveEntry, ArmStatistics, Rejection
-from mesa_pipeline.search.store import SearchStore
+from mesa_pipeline.search.store import EVALUATED, REJECTED, SearchStore
 from mesa_pipeline.search.ucb import arm_statistics
 
-PROPOSED, EVALUATED, REJECTED = "proposed", "evaluated", "rejected"
 OBJECTIVE_DIGITS = 12
 """Objectives are compared to this many decimals: summation order must not decide between policies."""
 

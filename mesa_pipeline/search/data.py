@@ -79,17 +79,21 @@ class SearchData:
         first, last = len(self.train), len(self.train) + len(self.validation)
         return Choices(masks[:first], masks[first:last])
 
-    def evaluations(self, name: str, choices: Choices) -> "SplitEvaluations":
-        """What choices are worth on each split."""
+    def worth(self, name: str, choices: Choices) -> "Worth":
+        """What choices are worth on each split.
+
+        Raises:
+            ArtifactError: No training question has a score under what is chosen for it.
+        """
         lambda_ = self.context.lambda_
-        return SplitEvaluations(
+        return Worth(
             train=evaluate_choices(name, "executable", self.train, choices.train, lambda_),
             validation=evaluate_choices(name, "executable", self.validation, choices.validation, lambda_),
         )
 
 
 @dataclass(frozen=True)
-class SplitEvaluations:
+class Worth:
     """What a policy is worth on train and on validation."""
 
     train: Evaluation

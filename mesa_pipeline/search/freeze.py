@@ -1,6 +1,7 @@
 """A chosen policy as files that nobody changes any more: ``policy.json``, ``state.json`` and ``manifest.json``.
 
-Beside them may stand ``values.json``: what each subset is expected to be worth, for choosing within a token budget. The
+Beside them may stand ``policy.py``, the source of a policy that is code, and ``values.json``: what each subset is expected to
+be worth, for choosing within a token budget. The
 manifest is removed first and written last, so after a kill there is either no manifest or a whole frozen policy.
 """
 
@@ -9,6 +10,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from mesa_pipeline import __version__
 from mesa_pipeline.artifacts import file_sha256, read_json, write_json, write_sealed_json, write_text
@@ -114,18 +116,12 @@ def freeze(
     _remove(directory / MANIFEST_FILE)
     spec = fitted.policy.spec()
     source = spec.pop(SOURCE_KEY, None)
-    contents = {POLICY_FILE: spec, STATE_FILE: fitted.state}
-    if values is not None:
-        contents[VALUES_FILE] = values.to_json()
-    else:
-        _remove(directory / VALUES_FILE)
-    for name, content in contents.items():
-        write_json(directory / name, content)
-    if source is not None:
-        write_text(directory / SOURCE_FILE, source)
-    else:
-        _remove(directory / SOURCE_FILE)
-    names = (*contents, *((SOURCE_FILE,) if source is not None else ()))
+    write_json(directory / POLICY_FILE, spec)
+    write_json(directory / STATE_FILE, fitted.state)
+    optional = {VALUES_FILE: values and values.to_json(), SOURCE_FILE: source}
+    for name, content in optional.items():
+        _replace(directory / name, content)
+    names = [POLICY_FILE, STATE_FILE, *(name for name, content in optional.items() if content is not None)]
     manifest = {
         "name": fitted.name,
         "sha256": {name: file_sha256(directory / name) for name in names},
@@ -174,6 +170,16 @@ def _read_verified(path: Path, expected_sha256: str) -> bytes:
     if hashlib.sha256(content).hexdigest() != expected_sha256:
         raise ArtifactError(f"{path} was changed after it was frozen; freeze it anew with `{MADE_BY}`")
     return content
+
+
+def _replace(path: Path, content: Any) -> None:
+    """Write a text as it is, any other value as JSON; ``None`` removes what was there."""
+    if content is None:
+        _remove(path)
+    elif isinstance(content, str):
+        write_text(path, content)
+    else:
+        write_json(path, content)
 
 
 def _remove(path: Path) -> None:

@@ -5,31 +5,24 @@ point, to the same bytes. Candidates of one iteration are all proposed from the 
 """
 
 import hashlib
-import logging
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from mesa_pipeline.config import SearchSettings
-from mesa_pipeline.evaluation.failures import failure_cards
+from mesa_pipeline.errors import PolicyError
+from mesa_pipeline.evaluation.failures import FailureCard, failure_cards
 from mesa_pipeline.policies.sandbox import Sandbox
-from mesa_pipeline.policies.sandbox.gate import PolicyCode
-from mesa_pipeline.search.archive import EVALUATED, PROPOSED, REJECTED, Archive, fold
-from mesa_pipeline.search.conformance import unused_signals
+from mesa_pipeline.search.archive import Archive, fold
+from mesa_pipeline.search.assessment import Assessment
 from mesa_pipeline.search.data import SearchData
 from mesa_pipeline.search.directions import Direction
-from mesa_pipeline.search.events import Event
 from mesa_pipeline.search.initial import initial_source
 from mesa_pipeline.search.proposers import ProposalRequest, Proposer, Slot
 from mesa_pipeline.search.records import ArchiveEntry, ArmStatistics
-from mesa_pipeline.search.store import SearchStore
-from mesa_pipeline.search.trial import Invalid, Repeated, Trial, gated, tried
+from mesa_pipeline.search.store import PROPOSED, REJECTED, SearchStore
 from mesa_pipeline.search.ucb import exploited_arm, explored_arm
 
 INITIAL = "all"
-REASON_CHARS = 600
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -105,15 +98,19 @@ class Search:
 
         Raises:
             ArtifactError: The store cannot be written or was damaged.
+            PolicyError: Not even the policy the archive starts with runs in the sandbox.
             MissingDependency: The proposer's model cannot be reached; run again to continue.
         """
-        self._start()
+        assessment = Assessment(self.data, self.store, self.sandbox, self.directions, self.workers)
+        self._propose_initial()
+        assessment.judge(0)
+        self._require_initial()
         for iteration in range(1, self.settings.iterations + 1):
             archive = self._archive_after(iteration - 1)
             arms = self._arms(archive, iteration)
             for slot in self.settings.slots:
                 self._propose(iteration, slot, arms[slot], archive)
-            self._judge(iteration)
+            assessment.judge(iteration)
         return self._archive_after(self.settings.iterations)
 
     def _archive_after(self, iteration: int) -> Archive:
@@ -131,14 +128,19 @@ class Search:
     def _names(self) -> list[str]:
         return [direction.id for direction in self.directions]
 
-    def _start(self) -> None:
-        if not self._found(INITIAL, PROPOSED):
-            source = self.store.put_source(initial_source(self.data.context.max_structures))
-            self.store.events.append(
-                PROPOSED,
-                {"id": INITIAL, "iteration": 0, "slot": None, "direction": None, "source": source, "spent": {}},
+    def _propose_initial(self) -> None:
+        if self.store.find(PROPOSED, INITIAL):
+            return
+        source = self.store.put_source(initial_source(self.data.context.max_structures))
+        placed = {"id": INITIAL, "iteration": 0, "slot": None, "direction": None}
+        self.store.events.append(PROPOSED, {**placed, "source": source, "spent": {}})
+
+    def _require_initial(self) -> None:
+        if rejected := self.store.find(REJECTED, INITIAL):
+            raise PolicyError(
+                f"the policy that every search starts with does not run here: {rejected['reason']}; see `mesa doctor`, "
+                f"delete {self.store.folder} and run again"
             )
-        self._judge(0)
 
     def _arms(self, archive: Archive, iteration: int) -> dict[Slot, str]:
         """The arm each slot follows; see ``search.ucb`` for what the paper leaves open."""
@@ -151,13 +153,14 @@ class Search:
 
     def _propose(self, iteration: int, slot: Slot, arm: str, archive: Archive) -> None:
         candidate = f"{iteration:02d}-{slot}"
-        if self._found(candidate, PROPOSED):
+        if self.store.find(PROPOSED, candidate):
             return
         proposal = self.proposer.propose(self._request(iteration, slot, arm, archive))
         if proposal.exchange:
             self.store.put_exchange(candidate, proposal.exchange)
-        data = {"id": candidate, "iteration": iteration, "slot": slot, "direction": arm, "spent": dict(proposal.spent)}
-        self.store.events.append(PROPOSED, {**data, "source": self.store.put_source(proposal.source)})
+        source = self.store.put_source(proposal.source)
+        placed = {"id": candidate, "iteration": iteration, "slot": slot, "direction": arm}
+        self.store.events.append(PROPOSED, {**placed, "source": source, "spent": dict(proposal.spent)})
 
     def _request(self, iteration: int, slot: Slot, arm: str, archive: Archive) -> ProposalRequest:
         frontier = archive.frontier
@@ -176,7 +179,7 @@ class Search:
             seed=derived_seed(self.data.context.seed, iteration, slot, "propose"),
         )
 
-    def _cards(self, frontier: ArchiveEntry) -> Any:
+    def _cards(self, frontier: ArchiveEntry) -> tuple[FailureCard, ...]:
         chosen = self.store.choices(frontier.behaviour)
         on_train = self.settings.feedback_split == "train"
         return failure_cards(
@@ -187,77 +190,8 @@ class Search:
             self.data.context.labels,
         )
 
-    def _judge(self, iteration: int) -> None:
-        """Try the iteration's candidates at the same time; record what became of them one after the other."""
-        open_events = [
-            event
-            for event in self.store.events
-            if event["event"] == PROPOSED and event["iteration"] == iteration and not self._is_judged(event["id"])
-        ]
-        with ThreadPoolExecutor(max(1, self.workers)) as pool:
-            tries = [pool.submit(self._try, event) for event in open_events]
-            for event, outcome in zip(open_events, tries, strict=True):
-                self._record(event, outcome.result())
-
-    def _try(self, event: Event) -> Trial | Invalid | Repeated:
-        source = self.store.source(event["source"])
-        code = gated(source, self.data)
-        if isinstance(code, Invalid):
-            return code
-        repeated = self._same_code(code, before=event["iteration"])
-        return repeated or tried(code, event["id"], self.data, self.sandbox)
-
-    def _same_code(self, code: PolicyCode, before: int) -> Repeated | None:
-        """The entry whose code does the same, recognised before anything runs."""
-        for event in self.store.events:
-            if event["event"] == EVALUATED and event["iteration"] < before and event["code"] == code.sha256:
-                return Repeated(event["id"])
-        return None
-
-    def _record(self, proposed: Event, outcome: Trial | Invalid | Repeated) -> None:
-        shared = {name: proposed[name] for name in ("id", "iteration", "slot", "direction", "source")}
-        if isinstance(outcome, Invalid):
-            reason = printable(outcome.reason)
-            self.store.events.append(REJECTED, {**shared, "reason": reason, "duplicate_of": None})
-            return
-        if isinstance(outcome, Trial):
-            behaviour = self.store.put_choices(outcome.choices)
-            twin = next((e["id"] for e in self.store.events if e["event"] == EVALUATED and e["behaviour"] == behaviour), None)
-            if twin is None:
-                self.store.events.append(EVALUATED, {**shared, **self._evaluated(proposed, outcome, behaviour)})
-                return
-            outcome = Repeated(twin)
-        reason = f"chooses exactly as {outcome.entry}"
-        self.store.events.append(REJECTED, {**shared, "reason": reason, "duplicate_of": outcome.entry})
-
-    def _evaluated(self, proposed: Event, trial: Trial, behaviour: str) -> dict[str, Any]:
-        worth = self.data.evaluations(proposed["id"], trial.choices)
-        direction = next((d for d in self.directions if d.id == proposed["direction"]), None)
-        return {
-            "code": trial.code.sha256,
-            "parents": list(trial.code.meta["parents"]),
-            "hypothesis": printable(trial.code.meta["hypothesis"]),
-            "state": self.store.put_state(trial.state),
-            "behaviour": behaviour,
-            "train": asdict(worth.train),
-            "validation": asdict(worth.validation),
-            "off_direction": list(unused_signals(trial.code.source, direction.inputs)) if direction else [],
-        }
-
-    def _is_judged(self, candidate: str) -> bool:
-        return self._found(candidate, EVALUATED) or self._found(candidate, REJECTED)
-
-    def _found(self, candidate: str, kind: str) -> bool:
-        return any(event["id"] == candidate and event["event"] == kind for event in self.store.events)
-
 
 def derived_seed(seed: int, *purpose: object) -> int:
     """A seed of its own for each draw: nothing depends on how many draws came before, so a search can be continued anywhere."""
     digest = hashlib.sha256(repr((seed, *purpose)).encode()).digest()
     return int.from_bytes(digest[:8], "big")
-
-
-def printable(text: str) -> str:
-    """Text that a policy may have written, as one short line without control characters."""
-    line = " ".join(text.split())
-    return "".join(c if c.isprintable() else "\ufffd" for c in line)[:REASON_CHARS]

@@ -4,16 +4,16 @@ from dataclasses import dataclass
 from functools import cache
 
 from mesa_pipeline.config import SearchSettings
-from mesa_pipeline.evaluation.evaluate import evaluate_choices
+from mesa_pipeline.errors import PolicyError
 from mesa_pipeline.outcomes import joined
 from mesa_pipeline.policies.executable import ExecutablePolicy
 from mesa_pipeline.policies.sandbox import Sandbox
-from mesa_pipeline.search.archive import EVALUATED, Archive
+from mesa_pipeline.search.archive import Archive
 from mesa_pipeline.search.data import SearchData
 from mesa_pipeline.search.records import ArchiveEntry
 from mesa_pipeline.search.selection import Evidence, select_entry
-from mesa_pipeline.search.store import SearchStore
-from mesa_pipeline.search.trial import Invalid, gated, tried
+from mesa_pipeline.search.store import EVALUATED, SearchStore
+from mesa_pipeline.search.trial import Invalid, Trial, gated, tried
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,8 @@ def choose(archive: Archive, store: SearchStore, data: SearchData, sandbox: Sand
     validation score is then that of the smaller fit. The paper does not refit.
 
     Raises:
-        PolicyError: The refit failed.
+        ConfigError: The rule needs more validation episodes than there are.
+        PolicyError: What it learns from both splits is not valid.
     """
     turned = cache(lambda: SearchData.of(data.validation, data.train, data.context))
     evidence = Evidence(
@@ -42,11 +43,8 @@ def choose(archive: Archive, store: SearchStore, data: SearchData, sandbox: Sand
         crossfit=lambda entry: _crossfitted(entry, turned(), sandbox),
     )
     entry = select_entry(evidence, settings)
-    event = next(e for e in store.events if e["event"] == EVALUATED and e["id"] == entry.id)
     policy = ExecutablePolicy(title(entry), entry.source, sandbox)
-    if settings.refit:
-        return Chosen(entry, policy, policy.fit(joined(data.train, data.validation), data.context))
-    return Chosen(entry, policy, store.state(event["state"]))
+    return Chosen(entry, policy, _refitted(entry, data, sandbox) if settings.refit else _scored_state(entry, store))
 
 
 def title(entry: ArchiveEntry) -> str:
@@ -54,12 +52,27 @@ def title(entry: ArchiveEntry) -> str:
     return f"{entry.direction} {entry.id}" if entry.direction else entry.id
 
 
+def _scored_state(entry: ArchiveEntry, store: SearchStore) -> object:
+    return next(store.state(event["state"]) for event in store.of(EVALUATED) if event["id"] == entry.id)
+
+
+def _refitted(entry: ArchiveEntry, data: SearchData, sandbox: Sandbox) -> object:
+    both = SearchData.of(joined(data.train, data.validation), data.validation, data.context)
+    trial = _tried_on(both, entry, sandbox)
+    if isinstance(trial, Invalid):
+        raise PolicyError(f"{title(entry)} cannot be fitted to train and validation together: {trial.reason}")
+    return trial.state
+
+
 def _crossfitted(entry: ArchiveEntry, turned: SearchData, sandbox: Sandbox) -> float | None:
     """Mean objective over both splits, each question chosen for by a fit on the other; ``turned`` has them the other way."""
-    code = gated(entry.source, turned)
-    trial = code if isinstance(code, Invalid) else tried(code, entry.id, turned, sandbox)
+    trial = _tried_on(turned, entry, sandbox)
     if isinstance(trial, Invalid):
         return None
-    other = evaluate_choices(entry.id, "executable", turned.validation, trial.choices.validation, turned.context.lambda_)
-    questions = entry.validation.n + other.n
-    return (entry.validation.n * entry.validation.objective + other.n * other.objective) / questions
+    parts = (entry.validation, trial.worth.validation)
+    return sum(part.n * part.objective for part in parts) / sum(part.n for part in parts)
+
+
+def _tried_on(data: SearchData, entry: ArchiveEntry, sandbox: Sandbox) -> Trial | Invalid:
+    code = gated(entry.source, data)
+    return code if isinstance(code, Invalid) else tried(code, entry.id, data, sandbox)

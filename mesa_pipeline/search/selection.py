@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mesa_pipeline.config import SearchSettings
+from mesa_pipeline.errors import ConfigError
 from mesa_pipeline.evaluation.evaluate import outcomes_of
 from mesa_pipeline.outcomes import OutcomeMatrix
 from mesa_pipeline.search.archive import OBJECTIVE_DIGITS, best_entry
@@ -45,9 +46,17 @@ class Evidence:
         objectives: np.ndarray = found.scores - lambda_ * found.tokens
         return objectives
 
+    def error(self, values: np.ndarray) -> float:
+        """Standard error of the mean of a value for each validation question."""
+        return clustered_standard_error(values, self.validation.episode_ids)
+
 
 def select_entry(evidence: Evidence, settings: SearchSettings) -> ArchiveEntry:
-    """The entry to freeze, by the rule of ``settings.select``; ties go to fewer tokens, then to the earliest."""
+    """The entry to freeze, by the rule of ``settings.select``; ties go to fewer tokens, then to the earliest.
+
+    Raises:
+        ConfigError: The rule needs standard errors, and there is one validation episode alone.
+    """
     return RULES[settings.select](evidence, settings)
 
 
@@ -56,15 +65,18 @@ def clustered_standard_error(values: np.ndarray, clusters: np.ndarray) -> float:
 
     Args:
         values: Shape ``(n,)``.
-        clusters: Shape ``(n,)``, the cluster of each; with fewer than two clusters the error is unknown and infinite.
+        clusters: Shape ``(n,)``, the cluster of each.
 
     Returns:
         Square root of G / (G - 1) times the sum over the G clusters of the squared sum of deviations, over n.
+
+    Raises:
+        ConfigError: There are fewer than two clusters, which say nothing of how much clusters differ.
     """
     names, members = np.unique(clusters, return_inverse=True)
     count = len(names)
     if count < 2:
-        return float("inf")
+        raise ConfigError("search.select: standard errors need two validation episodes; use argmax or another splits.ratio")
     sums = np.bincount(members, weights=values - values.mean(), minlength=count)
     return float(np.sqrt(count / (count - 1) * (sums**2).sum()) / len(values))
 
@@ -76,8 +88,7 @@ def _argmax(evidence: Evidence, settings: SearchSettings) -> ArchiveEntry:
 def _lower_bound(evidence: Evidence, settings: SearchSettings) -> ArchiveEntry:
     def bound(entry: ArchiveEntry) -> float:
         values = evidence.objectives(entry, settings.lambda_)
-        error = clustered_standard_error(values, evidence.validation.episode_ids)
-        return float(values.mean()) - (settings.lcb_z * error if settings.lcb_z else 0.0)
+        return float(values.mean()) - settings.lcb_z * evidence.error(values)
 
     return _highest(evidence.entries, {entry.id: bound(entry) for entry in evidence.entries})
 
@@ -88,9 +99,9 @@ def _cheapest_of_best(evidence: Evidence, settings: SearchSettings) -> ArchiveEn
 
     def is_close(entry: ArchiveEntry) -> bool:
         behind = leading - evidence.objectives(entry, settings.lambda_)
-        return float(behind.mean()) <= clustered_standard_error(behind, evidence.validation.episode_ids)
+        return float(behind.mean()) <= evidence.error(behind)
 
-    close = [entry for entry in evidence.entries if entry is best or is_close(entry)]
+    close = [entry for entry in evidence.entries if is_close(entry)]
     return min(close, key=lambda entry: (entry.validation.tokens, -entry.validation.objective))
 
 

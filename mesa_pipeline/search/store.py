@@ -23,7 +23,9 @@ import numpy as np
 
 from mesa_pipeline.artifacts import dump_json, write_bytes, write_json
 from mesa_pipeline.errors import ArtifactError
-from mesa_pipeline.search.events import EventLog
+from mesa_pipeline.search.events import Event, EventLog
+
+PROPOSED, EVALUATED, REJECTED = "proposed", "evaluated", "rejected"
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,14 @@ class SearchStore:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.events = EventLog(folder / "events.jsonl")
+
+    def of(self, kind: str) -> list[Event]:
+        """The events of a kind, in order."""
+        return [event for event in self.events if event["event"] == kind]
+
+    def find(self, kind: str, candidate: str) -> Event | None:
+        """The event of a kind on a candidate, if it happened."""
+        return next((event for event in self.of(kind) if event["id"] == candidate), None)
 
     def put_source(self, source: str) -> str:
         """Keep a source; returns its hash."""

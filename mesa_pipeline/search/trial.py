@@ -1,7 +1,8 @@
-"""Valid, Fit and choose: what a candidate goes through before it is evaluated (Algorithm 1, lines 6 to 8).
+"""Valid, Fit and Evaluate: what becomes of one candidate (paper, Algorithm 1, lines 6 to 8).
 
 Valid means: it passes the gate, holds no training or validation text, fits within its limits, chooses for every question
-including odd ones, reads no more structures than allowed, and chooses the same in another order under another hash seed.
+including odd ones, reads no more structures than allowed, chooses the same in another order under another hash seed, and
+chooses something that has a score.
 """
 
 from collections.abc import Sequence
@@ -11,22 +12,23 @@ from typing import Any
 import numpy as np
 
 from mesa_pipeline import subsets
-from mesa_pipeline.errors import GateError, PolicyError
+from mesa_pipeline.errors import ArtifactError, GateError, PolicyError
 from mesa_pipeline.policies.executable import ExecutablePolicy
 from mesa_pipeline.policies.sandbox import Sandbox
 from mesa_pipeline.policies.sandbox.gate import PolicyCode, require_valid
 from mesa_pipeline.policies.sandbox.leakage import memorised_state, memorised_text
-from mesa_pipeline.search.data import SearchData
+from mesa_pipeline.search.data import SearchData, Worth
 from mesa_pipeline.search.store import Choices
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A valid candidate with what it learnt and chose."""
+    """A valid candidate with what it learnt, what it chose, and what that is worth."""
 
     code: PolicyCode
     state: Any
     choices: Choices
+    worth: Worth
 
 
 @dataclass(frozen=True)
@@ -34,13 +36,6 @@ class Invalid:
     """Why a candidate is not valid, in a line."""
 
     reason: str
-
-
-@dataclass(frozen=True)
-class Repeated:
-    """A candidate that does what an entry of the archive does."""
-
-    entry: str
 
 
 def gated(source: str, data: SearchData) -> PolicyCode | Invalid:
@@ -63,17 +58,18 @@ def tried(code: PolicyCode, title: str, data: SearchData, sandbox: Sandbox) -> T
             return Invalid(f"memorised: {found[0].message}")
         masks = np.array(policy.select_encoded(state, data.questions), dtype=np.int64)
         again = np.array(policy.select_encoded(state, data.shuffled, hash_seed=1), dtype=np.int64)
-    except PolicyError as error:
+        if changed := int((masks[data.order] != again).sum()):
+            return Invalid(
+                f"not deterministic: {changed} of {len(masks)} choices changed with the order of questions or the hash seed; "
+                "sort sets before use and keep nothing between calls"
+            )
+        largest = max(subsets.size(int(mask)) for mask in masks)
+        if largest > data.context.max_structures:
+            return Invalid(f"reads {largest} structures; ctx['max_structures'] allows {data.context.max_structures}")
+        choices = data.choices(masks)
+        return Trial(code, state, choices, data.worth(title, choices))
+    except (PolicyError, ArtifactError) as error:
         return Invalid(str(error))
-    if (masks[data.order] != again).any():
-        return Invalid(
-            f"not deterministic: {int((masks[data.order] != again).sum())} of {len(masks)} choices changed with the order of "
-            "questions or the hash seed; sort sets before use and keep nothing between calls"
-        )
-    largest = max(subsets.size(int(mask)) for mask in masks)
-    if largest > data.context.max_structures:
-        return Invalid(f"reads {largest} structures; ctx['max_structures'] allows {data.context.max_structures}")
-    return Trial(code, state, data.choices(masks))
 
 
 def _texts(data: SearchData) -> Sequence[str]:

@@ -8,10 +8,11 @@ from typing import Any
 
 from mesa_pipeline import __version__
 from mesa_pipeline.artifacts import exclusive, fingerprint, read_json, write_sealed_json
-from mesa_pipeline.errors import ArtifactError
+from mesa_pipeline.errors import ArtifactError, PolicyError
 from mesa_pipeline.policies import FitContext, FittedPolicy
 from mesa_pipeline.policies.sandbox import open_sandbox, require_strong
 from mesa_pipeline.policies.values import fit_values
+from mesa_pipeline.reading.previews import PREVIEWS_VERSION
 from mesa_pipeline.search.archive import Archive, fold
 from mesa_pipeline.search.data import SearchData
 from mesa_pipeline.search.directions import Direction, open_directions
@@ -32,8 +33,8 @@ RESULT_FILE = "search.json"
 SEARCH_FOLDER = "search"
 KEY_FILE = "key.json"
 FROZEN_FOLDER = "frozen"
-NOT_SEARCHED_BY = {"iterations", "select", "lcb_z", "refit"}
-"""Settings that change how far a search goes and what is chosen from it, not what any iteration finds."""
+CHOSEN_BY = {"iterations", "select", "lcb_z", "refit"}
+"""Settings of how far a search goes and of what is chosen from it; they change nothing that any iteration finds."""
 
 
 def optimize(context: StageContext, seed: int, tracker: Tracker) -> Summary:
@@ -84,9 +85,9 @@ def read_archive(context: StageContext, seed: int) -> Archive:
     Raises:
         ArtifactError: There has been no search, or its log is damaged.
     """
-    read_result(context, seed)
+    result = read_result(context, seed)
     store = SearchStore(context.layout.policy(seed) / SEARCH_FOLDER)
-    return fold(store, before=context.settings.search.iterations + 1)
+    return fold(store, before=result["iterations"] + 1)
 
 
 class _Job:
@@ -100,8 +101,8 @@ class _Job:
         self._folder = context.layout.policy(seed)
         self._directions: tuple[Direction, ...] = open_directions(context.settings.search.directions)
         self._proposer: Proposer = open_proposer(context.settings.search)
-        self._search_key = self._fingerprint(NOT_SEARCHED_BY)
-        self.key = self._fingerprint(set())
+        self._search_key = self._searched_by()
+        self.key = self._chosen_by()
 
     @property
     def stage(self) -> str:
@@ -110,9 +111,9 @@ class _Job:
 
     def is_done(self) -> bool:
         try:
-            read_frozen(self._context, self._seed)
-            return bool(read_result(self._context, self._seed)["fingerprint"] == self.key)
-        except ArtifactError:
+            is_current = read_result(self._context, self._seed)["fingerprint"] == self.key
+            return is_current and read_frozen(self._context, self._seed).provenance.search == self.key
+        except (ArtifactError, PolicyError):
             return False
 
     def run(self, tracker: Tracker) -> None:
@@ -156,7 +157,7 @@ class _Job:
             _remove_folder(folder)
             made = replace(self._context.layout, ablation=None).policy(self._seed) / SEARCH_FOLDER
             if made != folder and self._is_ours(made):
-                shutil.copytree(made, folder, ignore=shutil.ignore_patterns(KEY_FILE))
+                _copy_folder(made, folder)
             write_sealed_json(folder / KEY_FILE, {"key": self._search_key})
         return SearchStore(folder)
 
@@ -166,7 +167,8 @@ class _Job:
         except ArtifactError:
             return False
 
-    def _fingerprint(self, left_out: set[str]) -> str:
+    def _searched_by(self) -> str:
+        """Key of what the iterations find."""
         settings = self._context.settings
         return fingerprint(
             "search",
@@ -174,11 +176,18 @@ class _Job:
             self._seed,
             self._train.fingerprints,
             self._validation.fingerprints,
-            settings.previews.model_dump(),
+            [settings.previews.model_dump(), PREVIEWS_VERSION],
             settings.policies.model_dump(exclude={"lookup_keys", "route_keys"}),
-            settings.search.model_dump(exclude=left_out),
+            settings.search.model_dump(exclude=CHOSEN_BY),
             self._proposer.name,
             [asdict(direction) | {"guidance": direction.guidance} for direction in self._directions],
+        )
+
+    def _chosen_by(self) -> str:
+        """Key of what is frozen."""
+        settings = self._context.settings
+        return fingerprint(
+            "choice", self._search_key, settings.search.model_dump(include=CHOSEN_BY), settings.policies.route_keys
         )
 
     def _provenance(self) -> Provenance:
@@ -200,6 +209,7 @@ class _Job:
         return {
             "chosen": chosen.entry.id,
             "rule": search.select,
+            "iterations": search.iterations,
             "left_out": left_out,
             "planned": search.iterations * len(search.slots),
             "evaluated": len(archive.entries) - 1,
@@ -216,6 +226,14 @@ def _remove_folder(folder: Path) -> None:
             shutil.rmtree(folder)
     except OSError as error:
         raise ArtifactError(f"cannot replace {folder}: {error.strerror}") from error
+
+
+def _copy_folder(made: Path, folder: Path) -> None:
+    """The key is left out: written last, it tells a whole copy from one that was stopped."""
+    try:
+        shutil.copytree(made, folder, ignore=shutil.ignore_patterns(KEY_FILE))
+    except OSError as error:
+        raise ArtifactError(f"cannot copy {made} to {folder}: {error}; free space or choose another --workspace") from error
 
 
 def _facts(context: StageContext, seed: int) -> dict[str, object]:

@@ -40,10 +40,10 @@ def test(context: StageContext, seed: int, tracker: Tracker) -> Summary:
     kept = _stored_fingerprint(context, seed) == key
     if not kept:
         parts = SplitOutcomes(train.matrix, validation.matrix, held_out.matrix)
+        searched = read_result(context, seed)
         result = held_out_test(frozen.fitted, parts, context.dataset, seed, receipt, context.settings)
         with exclusive(context.layout):
             write_sealed_json(context.layout.test(seed), {"fingerprint": key, **result.to_json()})
-            searched = read_result(context, seed)
             search = tracked_search(context, seed, searched["fingerprint"], searched["proposer"])
             tracker.test(search, _metrics(result))
     facts = _facts(read_test(context, seed))
