@@ -8,6 +8,7 @@ from mesa_pipeline.errors import SandboxFailure
 from mesa_pipeline.policies.sandbox.host import HashSeed, Origin, Sandbox, open_sandbox, require_strong
 from mesa_pipeline.policies.sandbox.replies import Reply
 from mesa_pipeline.policies.sandbox.tiers import Confinement, Tier
+from mesa_pipeline.types import State
 
 __all__ = [
     "Confinement",
@@ -16,6 +17,7 @@ __all__ = [
     "Reply",
     "Sandbox",
     "SandboxFailure",
+    "State",
     "Tier",
     "open_sandbox",
     "require_strong",
