@@ -13,7 +13,7 @@ import ast
 import json
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mesa_pipeline.errors import GateError, Violation
@@ -22,6 +22,7 @@ from mesa_pipeline.policies.sandbox.grammar import GateLimits, tree_violations
 
 _SIGNATURES = {"fit": ("rows", "ctx"), "select": ("state", "q")}
 _MAX_REPORTED = 20
+_MAX_CHARS = 600
 DEFAULT_LIMITS = GateLimits()
 
 
@@ -60,7 +61,7 @@ def require_valid(source: str, limits: GateLimits = DEFAULT_LIMITS) -> PolicyCod
     tree = _parsed(source, limits)
     found = sorted({*tree_violations(tree, limits), *_outline_violations(tree)})
     if found:
-        raise GateError(found[:_MAX_REPORTED])
+        raise GateError([_plain(violation) for violation in found[:_MAX_REPORTED]])
     _compile(tree)
     functions = {statement.name for statement in tree.body if isinstance(statement, ast.FunctionDef)}
     return PolicyCode(source, _meta(tree), "fit" in functions, canonical_sha256(tree))
@@ -80,8 +81,7 @@ def _parsed(source: str, limits: GateLimits) -> ast.Module:
             warnings.simplefilter("ignore")
             return ast.parse(source)
     except SyntaxError as error:
-        position = (max(error.lineno or 1, 1), max(error.offset or 1, 1))
-        raise GateError([Violation(*position, f"not valid Python: {error.msg}")]) from error
+        raise _invalid(error) from error
     except (RecursionError, MemoryError, ValueError, OverflowError) as error:
         raise _refused(f"the source cannot be parsed ({type(error).__name__}): it is nested too deeply") from error
 
@@ -93,10 +93,20 @@ def _compile(tree: ast.Module) -> None:
             warnings.simplefilter("ignore")
             compile(tree, "policy", "exec", dont_inherit=True)
     except SyntaxError as error:
-        position = (max(error.lineno or 1, 1), max(error.offset or 1, 1))
-        raise GateError([Violation(*position, f"not valid Python: {error.msg}")]) from error
+        raise _invalid(error) from error
     except (RecursionError, MemoryError, ValueError, OverflowError) as error:
         raise _refused(f"the source cannot be compiled ({type(error).__name__}): make it simpler") from error
+
+
+def _invalid(error: SyntaxError) -> GateError:
+    message = f"not valid Python: {error.msg}"
+    return GateError([_plain(Violation(max(error.lineno or 1, 1), max(error.offset or 1, 1), message))])
+
+
+def _plain(violation: Violation) -> Violation:
+    """A message may quote the source, and is shown to people and proposers: printable ASCII, and not long."""
+    message = violation.message.encode("unicode_escape").decode("ascii")
+    return replace(violation, message=message if len(message) <= _MAX_CHARS else message[: _MAX_CHARS - 3] + "...")
 
 
 def _refused(message: str, before: str = "") -> GateError:
