@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.ma  # noqa: F401 - np.unique imports it when called, which a confined worker cannot
+import numpy.ma  # np.unique imports it when called, which a confined worker cannot
 
 Rows = Sequence[Sequence[float]]
 Model = dict[str, Any]
