@@ -62,6 +62,21 @@ class SplitsSettings(Section):
         return seeds
 
 
+class EndpointSettings(Section):
+    base_url: str
+    model: str
+    key_variable: str
+    context_tokens: Annotated[int, Field(ge=256)]
+    max_concurrency: Positive
+    timeout_seconds: PositiveFloat
+    max_attempts: Positive
+    backoff_seconds: Annotated[float, Field(ge=0)]
+    max_backoff_seconds: Annotated[float, Field(ge=0)]
+    thinking: bool
+    chat_template_kwargs: bool
+    json_schema: bool
+
+
 class LlmSettings(Section):
     tokenizer: str
     embedder: str

@@ -44,11 +44,21 @@ class Message:
 
 @dataclass(frozen=True)
 class Completion:
-    """A language model's reply. ``text`` may be anything, also empty; tokens are as the model counts them."""
+    """A language model's reply.
+
+    Attributes:
+        text: Anything, also empty; valid Unicode.
+        prompt_tokens: Of the conversation, as the model counts them.
+        completion_tokens: Of the reply.
+        cached_tokens: Of the conversation's, those that the server had in its prefix cache.
+        finish_reason: ``stop``, or ``length`` for a reply that was cut.
+    """
 
     text: str
     prompt_tokens: int
     completion_tokens: int
+    cached_tokens: int = 0
+    finish_reason: str = "stop"
 
 
 class ChatModel(Protocol):
