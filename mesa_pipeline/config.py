@@ -82,6 +82,7 @@ class LlmSettings(Section):
     embedder: str
     embedder_threads: Positive
     embedder_batch_size: Positive
+    chat: EndpointSettings
 
 
 class EvidenceSettings(Section):

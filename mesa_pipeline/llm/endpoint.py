@@ -70,23 +70,24 @@ class Endpoint:
             return completion
 
     def _tried(self, request: Mapping[str, Any], phase: Phase) -> Completion:
-        for attempt in range(1, self.settings.max_attempts + 1):
+        attempt = 0
+        while True:
+            attempt += 1
             outcome = self._attempt(request, phase)
             if isinstance(outcome, Completion):
                 return outcome
-            if outcome.kind == "overflow":
-                raise ContextOverflow(outcome.message)
-            if outcome.kind == "lasting":
-                raise ModelError(outcome.message)
-            if outcome.kind == "refused":
-                raise MissingDependency(f"{self._place} refuses the request ({outcome.message}); check the model and the key")
-            if attempt < self.settings.max_attempts:
-                self.sleep(self._pause(request, attempt, outcome))
-        if outcome.kind == "unreachable":
-            raise MissingDependency(
-                f"{self._place} cannot be reached ({outcome.message}); start it, or correct llm.chat.base_url"
-            )
-        raise ModelError(f"{outcome.message}, {self.settings.max_attempts} times")
+            if outcome.kind not in ("passing", "unreachable") or attempt == self.settings.max_attempts:
+                raise self._error(outcome, attempt)
+            self.sleep(self._pause(request, attempt, outcome))
+
+    def _error(self, trouble: Trouble, attempts: int) -> ModelError | MissingDependency:
+        if trouble.kind == "unreachable":
+            return MissingDependency(f"{self._place} cannot be reached ({trouble.message}); start it, or correct its base_url")
+        if trouble.kind == "refused":
+            return MissingDependency(f"{self._place} refuses the request ({trouble.message}); check the model and the key")
+        if trouble.kind == "overflow":
+            return ContextOverflow(trouble.message)
+        return ModelError(f"{trouble.message}, {attempts} times" if attempts > 1 else trouble.message)
 
     def _attempt(self, request: Mapping[str, Any], phase: Phase) -> Completion | Trouble:
         started = time.perf_counter()
