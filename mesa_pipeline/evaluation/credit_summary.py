@@ -1,5 +1,6 @@
 """What the report says of credit and regret: all swept questions for the structures, the tested ones for the policies."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -70,12 +71,11 @@ def _enough(matrix: OutcomeMatrix) -> tuple[float, ...]:
 
 
 def _tested_regret(matrix: OutcomeMatrix, tests: Sequence[TestResult], settings: Settings) -> Decomposition:
-    """Each question as often as it was tested."""
-    rows = {question.id: row for row, question in enumerate(matrix.questions)}
-    tested = [(question, mask) for test in tests for question, mask in test.choices.items()]
-    lacking = sum(question not in rows for question, _ in tested)
+    tested: dict[str, list[int]] = defaultdict(list)
+    for test in tests:
+        for question, mask in test.choices.items():
+            tested[question].append(mask)
+    lacking = len(tested.keys() - {question.id for question in matrix.questions})
     if lacking:
         raise ArtifactError(f"{lacking} tested questions are not in the outcome table; run `mesa sweep` again")
-    where = np.array([rows[question] for question, _ in tested], dtype=np.int64)
-    pooled = OutcomeMatrix(tuple(matrix.questions[row] for row in where), matrix.scores[where], matrix.tokens[where])
-    return decompose_regret(pooled, np.array([mask for _, mask in tested], dtype=np.int64), settings)
+    return decompose_regret(matrix, tested, settings)

@@ -44,7 +44,7 @@ def choose_by_cells(matrix: OutcomeMatrix, utilities: np.ndarray, cells: np.ndar
     """The best subset of each question's cell, by the questions of other folds; small cells lean on the mean of all.
 
     Args:
-        matrix: n fully scored questions, of at least two episodes.
+        matrix: n different questions, fully scored, of at least two episodes.
         utilities: Shape ``(n, 31)``, score less token price.
         cells: Shape ``(n,)``, any hashable values; all equal for one subset for all.
         strength: Pseudo-questions that the mean of all counts for.
@@ -67,17 +67,15 @@ def choose_by_cells(matrix: OutcomeMatrix, utilities: np.ndarray, cells: np.ndar
 def choose_by_siblings(matrix: OutcomeMatrix, utilities: np.ndarray, strength: float) -> np.ndarray:
     """The best subset by the other questions of the same episode, leaning on the mean of the other episodes.
 
-    A question that stands in the matrix several times is no other question. For the arguments see ``choose_by_cells``.
+    For the arguments see ``choose_by_cells``.
     """
     choices = np.zeros(len(matrix), dtype=np.int64)
-    ids = np.array([question.id for question in matrix.questions], dtype=object)
     for episode in dict.fromkeys(matrix.episode_ids):
         inside = matrix.episode_ids == episode
         overall, tokens = utilities[~inside].mean(axis=0), matrix.tokens[~inside].mean(axis=0)
         rows = np.flatnonzero(inside)
         for row in rows:
-            siblings = rows[ids[rows] != ids[row]]
-            choices[row] = best_subset(shrunk_means(utilities[siblings], overall, strength), tokens)
+            choices[row] = best_subset(shrunk_means(utilities[rows[rows != row]], overall, strength), tokens)
     return choices
 
 
@@ -85,7 +83,7 @@ def choose_by_features(matrix: OutcomeMatrix, utilities: np.ndarray, labels: boo
     """The subset that a ridge regression on the other folds expects most of, given what can be seen of the question.
 
     Args:
-        matrix: n fully scored questions, of at least two episodes.
+        matrix: n different questions, fully scored, of at least two episodes.
         utilities: Shape ``(n, 31)``, score less token price.
         labels: Whether the benchmark's labels can be seen.
 
@@ -125,19 +123,19 @@ def _ridge(design: np.ndarray, targets: np.ndarray, queries: np.ndarray) -> np.n
     used = scale > 0
     standard = (design[:, used] - centre[used]) / scale[used]
     level = targets.mean(axis=0)
-    left, singular, right = np.linalg.svd(standard, full_matrices=False)
-    projected = left.T @ (targets - level)
+    values, vectors = np.linalg.eigh(standard.T @ standard)
+    values = np.maximum(values, 0.0)
+    projected = vectors.T @ standard.T @ (targets - level)
 
-    def shrinkage(penalty: float) -> np.ndarray:
-        factors: np.ndarray = singular**2 / (singular**2 + penalty)
-        return factors
+    def weights(penalty: float) -> np.ndarray:
+        found: np.ndarray = vectors @ (projected / (values + penalty)[:, np.newaxis])
+        return found
 
     def error(penalty: float) -> float:
-        factors = shrinkage(penalty)
-        residual = targets - level - left @ (factors[:, np.newaxis] * projected)
-        return float((residual**2).sum() / (len(design) - 1 - factors.sum()) ** 2)
+        residual = targets - level - standard @ weights(penalty)
+        freedom = len(design) - 1 - (values / (values + penalty)).sum()
+        return float((residual**2).sum() / freedom**2)
 
-    penalty = min(PENALTIES, key=error)
-    weights = right.T @ ((shrinkage(penalty) / np.maximum(singular, 1e-12))[:, np.newaxis] * projected)
-    predictions: np.ndarray = level + (queries[:, used] - centre[used]) / scale[used] @ weights
+    fitted = weights(min(PENALTIES, key=error))
+    predictions: np.ndarray = level + (queries[:, used] - centre[used]) / scale[used] @ fitted
     return predictions

@@ -5,7 +5,7 @@ it is optimistic, and the more so the finer the choice. Beside it stand estimate
 (``evaluation.predictability``).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -47,9 +47,9 @@ class Decomposition:
 
     Attributes:
         questions: Fully scored questions, each counted as often as it was tested.
-        left_out: Questions left out because a subset is unscored.
-        rungs: Reading all five; held-out estimates where there are two episodes or more; the policy, where there is one;
-            hindsight up to the oracle.
+        left_out: Tested questions left out because a subset is unscored or missing, counted likewise.
+        rungs: Reading all five; held-out estimates, where there are two episodes or more; the policy; hindsight, up to the
+            oracle.
     """
 
     questions: int
@@ -95,42 +95,53 @@ def hindsight_choices(matrix: OutcomeMatrix, lambda_: float, cell: Callable[[Que
     return choices
 
 
-def decompose_regret(matrix: OutcomeMatrix, choices: np.ndarray | None, settings: Settings) -> Decomposition:
-    """Compare the policy's choices with reading all five, with held-out estimates and with hindsight.
+def decompose_regret(matrix: OutcomeMatrix, tested: Mapping[str, Sequence[int]], settings: Settings) -> Decomposition:
+    """Compare a policy's choices with reading all five, with held-out estimates and with hindsight.
 
     Args:
-        matrix: Outcomes of n questions. A question tested under several split seeds may stand in it several times; its
-            episode is one cluster of the intervals.
-        choices: Shape ``(n,)``, the masks a policy chose; ``None`` before there is a policy.
+        matrix: Outcomes of different questions.
+        tested: The masks the policy chose, one for each time a question was tested (once a split seed), by question id. A
+            question counts as often, in every row; one that was never tested does not count. Its episode is one cluster of the
+            intervals.
         settings: Token price, shrinkage, bootstrap.
 
     Raises:
-        ArtifactError: No question is scored under all 31 subsets.
+        ArtifactError: No tested question is scored under all 31 subsets.
     """
-    complete = fully_scored(matrix)
-    chosen = None if choices is None else choices[~np.isnan(matrix.scores).any(axis=1)]
-    ways = _ways(complete, chosen, settings)
-    rungs = tuple(_rung(name, kind, complete, masks, settings) for name, kind, masks in ways)
-    return Decomposition(len(complete), len(matrix) - len(complete), rungs)
+    asked = matrix.select(np.array([question.id in tested for question in matrix.questions], dtype=bool))
+    complete = fully_scored(asked)
+    times = [len(tested[question.id]) for question in complete.questions]
+    rows = np.repeat(np.arange(len(complete)), times)
+    policy = np.array([mask for question in complete.questions for mask in tested[question.id]], dtype=np.int64)
+    repeated = OutcomeMatrix(tuple(complete.questions[row] for row in rows), complete.scores[rows], complete.tokens[rows])
+    rungs = [
+        _rung("all five", "all", repeated, np.full(len(repeated), FULL_SUBSET), settings),
+        *(_rung(name, "held-out", repeated, masks[rows], settings) for name, masks in _held_out(complete, settings)),
+        _rung("frozen policy", "policy", repeated, policy, settings),
+        *(_rung(name, "hindsight", repeated, masks, settings) for name, masks in _hindsight(repeated, settings)),
+    ]
+    return Decomposition(len(repeated), sum(map(len, tested.values())) - len(repeated), tuple(rungs))
 
 
-def _ways(matrix: OutcomeMatrix, chosen: np.ndarray | None, settings: Settings) -> Iterator[tuple[str, RungKind, np.ndarray]]:
-    lambda_, strength = settings.search.lambda_, settings.policies.shrinkage
-    utilities = matrix.scores - lambda_ * matrix.tokens
-    yield "all five", "all", np.full(len(matrix), FULL_SUBSET)
-    if len(set(matrix.episode_ids)) > 1:
-        cells = np.empty(len(matrix), dtype=object)
-        cells[:] = [_label_cell(question) for question in matrix.questions]
-        yield "one subset for all", "held-out", choose_by_cells(matrix, utilities, np.zeros(len(matrix)), strength)
-        yield "by domain and capability", "held-out", choose_by_cells(matrix, utilities, cells, strength)
-        yield "by question features", "held-out", choose_by_features(matrix, utilities, labels=False)
-        yield "by features and labels", "held-out", choose_by_features(matrix, utilities, labels=True)
-        yield "by other questions of the episode", "held-out", choose_by_siblings(matrix, utilities, strength)
-    if chosen is not None:
-        yield "frozen policy", "policy", chosen
-    yield "best one subset", "hindsight", hindsight_choices(matrix, lambda_, lambda question: None)
-    yield "best subset of each domain and capability", "hindsight", hindsight_choices(matrix, lambda_, _label_cell)
-    yield "best subset of each question (oracle)", "hindsight", oracle_choices(matrix, lambda_)
+def _held_out(matrix: OutcomeMatrix, settings: Settings) -> Iterator[tuple[str, np.ndarray]]:
+    if len(set(matrix.episode_ids)) < 2:
+        return
+    strength = settings.policies.shrinkage
+    utilities = matrix.scores - settings.search.lambda_ * matrix.tokens
+    cells = np.empty(len(matrix), dtype=object)
+    cells[:] = [_label_cell(question) for question in matrix.questions]
+    yield "one subset for all", choose_by_cells(matrix, utilities, np.zeros(len(matrix)), strength)
+    yield "by domain and capability", choose_by_cells(matrix, utilities, cells, strength)
+    yield "by question features", choose_by_features(matrix, utilities, labels=False)
+    yield "by features and labels", choose_by_features(matrix, utilities, labels=True)
+    yield "by other questions of the episode", choose_by_siblings(matrix, utilities, strength)
+
+
+def _hindsight(matrix: OutcomeMatrix, settings: Settings) -> Iterator[tuple[str, np.ndarray]]:
+    lambda_ = settings.search.lambda_
+    yield "best one subset", hindsight_choices(matrix, lambda_, lambda question: None)
+    yield "best subset of each domain and capability", hindsight_choices(matrix, lambda_, _label_cell)
+    yield "best subset of each question (oracle)", oracle_choices(matrix, lambda_)
 
 
 def _label_cell(question: QuestionInfo) -> tuple[str, str | None]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
@@ -16,6 +15,7 @@ from mesa_pipeline.reports.svg import to_svg
 from mesa_pipeline.reports.theme import ALL_COLOUR, DOTS, INK, MARKER_EDGE, MUTED, POLICY_COLOUR, STRUCTURE_COLOURS, canvas
 
 GROUP_NAME_CHARS = 20
+BLOCK_GAP = 0.6
 STRONGEST_TINT = 0.65
 TOGETHER_COLOUR, REDUNDANT_COLOUR = "#e69f00", "#0072b2"
 RUNG_COLOURS: dict[RungKind, str] = {"all": INK, "held-out": ALL_COLOUR, "policy": POLICY_COLOUR, "hindsight": DOTS}
@@ -24,19 +24,18 @@ RUNG_COLOURS: dict[RungKind, str] = {"all": INK, "held-out": ALL_COLOUR, "policy
 def credit_figure(blocks: Sequence[Sequence[GroupCredit]]) -> Figure:
     """Shapley values of the five structures: one panel for each, one line for each group; blocks stand a little apart."""
     groups = [group for block in blocks for group in block]
-    rows = np.concatenate([np.arange(len(block)) for block in blocks])
-    rows += np.repeat(np.cumsum([0, *(len(block) + 0.6 for block in blocks[:-1])]), [len(block) for block in blocks])
+    rows = _rows(blocks)
     overall = groups[0]
     level = text.confidence(overall.shapley[0].confidence)
     description = f"Mean Shapley values over {overall.name}: " + "; ".join(
         f"{subsets.STRUCTURE_NAMES[code]} {text.difference(value.mean, 1)}"
         for code, value in zip(subsets.STRUCTURE_CODES, overall.shapley, strict=True)
     )
-    with canvas(8.4, 1.0 + 0.29 * (float(rows[-1]) + 1), "credit") as drawing:
+    with canvas(8.4, 1.0 + 0.29 * (rows[-1] + 1), "credit") as drawing:
         panels = drawing.subplots(1, len(subsets.STRUCTURE_CODES), sharex=True, sharey=True)
         for k, (code, axes) in enumerate(zip(subsets.STRUCTURE_CODES, panels, strict=True)):
             for row, group in zip(rows, groups, strict=True):
-                _draw_value(axes, float(row), group.shapley[k], STRUCTURE_COLOURS[code])
+                _draw_value(axes, row, group.shapley[k], STRUCTURE_COLOURS[code])
             axes.set_title(f"{code} {subsets.STRUCTURE_NAMES[code]}", fontsize=10)
             axes.grid(visible=False, axis="y")
             axes.spines["left"].set_visible(False)
@@ -53,6 +52,15 @@ def credit_figure(blocks: Sequence[Sequence[GroupCredit]]) -> Figure:
         "another gives the same."
     )
     return Figure("credit", "What each structure is worth", svg, caption, description)
+
+
+def _rows(blocks: Sequence[Sequence[GroupCredit]]) -> list[float]:
+    """Where each group's line stands, from the top."""
+    rows: list[float] = []
+    for block in blocks:
+        first = rows[-1] + 1 + BLOCK_GAP if rows else 0.0
+        rows += [first + k for k in range(len(block))]
+    return rows
 
 
 def _draw_value(axes: Axes, row: float, value: Interval, colour: str) -> None:

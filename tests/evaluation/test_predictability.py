@@ -84,18 +84,6 @@ def test_never_sees_the_question_it_chooses_for(choose: Choose) -> None:
         assert choose(other)[row] == choose(matrix)[row]
 
 
-def test_a_question_tested_twice_is_no_sibling_of_itself() -> None:
-    infos = questions(episodes=3)
-    matrix = table(infos, np.zeros(len(infos), dtype=bool), noise=0.3)
-    twice = np.repeat(np.arange(len(infos)), 2)
-    doubled = OutcomeMatrix(tuple(infos[k] for k in twice), matrix.scores[twice], matrix.tokens[twice])
-    changed = doubled.scores.copy()
-    changed[:2] = changed[:2, ::-1]
-    np.testing.assert_array_equal(
-        by_siblings(OutcomeMatrix(doubled.questions, changed, doubled.tokens))[:2], by_siblings(doubled)[:2]
-    )
-
-
 def test_labels_are_seen_only_where_asked_for() -> None:
     infos = questions()
     likes = np.array([question.qa_type == "a" for question in infos])

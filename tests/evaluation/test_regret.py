@@ -28,10 +28,13 @@ def test_hindsight_by_cell(six_questions) -> None:
     np.testing.assert_array_equal(choices, [1, 1, 1, 2, 2, 2])
 
 
+def as_tested(matrix, masks) -> dict[str, list[int]]:
+    return {question.id: [mask] for question, mask in zip(matrix.questions, masks, strict=True)}
+
+
 def test_decomposition_from_all_to_the_oracle(six_questions, settings) -> None:
     lambda_ = settings.search.lambda_
-    policy = np.array([1, 1, 1, 1, 1, 1])
-    found = decompose_regret(six_questions, policy, settings)
+    found = decompose_regret(six_questions, as_tested(six_questions, [1] * 6), settings)
     assert (found.questions, found.left_out) == (6, 0)
     gains = {rung.name: rung.gain.mean for rung in found.rungs}
     assert gains["all five"] == 0
@@ -45,21 +48,27 @@ def test_decomposition_from_all_to_the_oracle(six_questions, settings) -> None:
         found.rung("nobody")
 
 
-def test_before_there_is_a_policy_and_with_one_episode(six_questions, settings) -> None:
-    names = [rung.name for rung in decompose_regret(six_questions, None, settings).rungs]
-    assert "frozen policy" not in names
+def test_a_question_counts_as_often_as_it_was_tested(six_questions, settings) -> None:
+    first, second, *_ = (question.id for question in six_questions.questions)
+    found = decompose_regret(six_questions, {first: [1, 1, 2], second: [31]}, settings)
+    assert found.questions == 4
+    assert found.rung("frozen policy").score == pytest.approx((1 + 1 + 0 + 0.5) / 4)
+    assert found.rung(ORACLE).score == pytest.approx((1 + 1 + 1 + 0.5) / 4)
+
+
+def test_one_episode_has_nothing_held_out(six_questions, settings) -> None:
     alone = six_questions.select(np.array([True, True, False, False, False, False]))
-    assert not any(rung.kind == "held-out" for rung in decompose_regret(alone, None, settings).rungs)
+    kinds = {rung.kind for rung in decompose_regret(alone, as_tested(alone, [1, 2]), settings).rungs}
+    assert kinds == {"all", "policy", "hindsight"}
 
 
 def test_unscored_questions_are_left_out_and_counted(six_questions, settings) -> None:
-    holed = six_questions.select(np.full(6, True))
-    holed.scores[3, 5] = np.nan
-    keep = np.arange(6) != 3
-    policy = np.array([1, 2, 4, 8, 16, 31])
-    found = decompose_regret(holed, policy, settings)
+    six_questions.scores[3, 5] = np.nan
+    masks = [1, 2, 4, 8, 16, 31]
+    found = decompose_regret(six_questions, as_tested(six_questions, masks), settings)
     assert (found.questions, found.left_out) == (5, 1)
-    assert found.rungs == decompose_regret(holed.select(keep), policy[keep], settings).rungs
-    holed.scores[:, 5] = np.nan
+    rest = six_questions.select(np.arange(6) != 3)
+    assert found.rungs == decompose_regret(rest, as_tested(rest, masks[:3] + masks[4:]), settings).rungs
+    six_questions.scores[:, 5] = np.nan
     with pytest.raises(ArtifactError, match="none of 6 questions"):
-        decompose_regret(holed, policy, settings)
+        decompose_regret(six_questions, as_tested(six_questions, masks), settings)
