@@ -5,6 +5,7 @@ import os
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,20 +17,27 @@ from mesa_pipeline.cli.options import settings_options
 from mesa_pipeline.cli.terminal import Terminal
 from mesa_pipeline.config import Settings
 from mesa_pipeline.errors import MesaError
+from mesa_pipeline.policies.sandbox import REMEDY, Sandbox
 from mesa_pipeline.stages.context import embedder_opener, open_reading
 
 FREE_BYTES_WANTED = 5 * 10**9
+QUESTIONS_TIMED = 1_000
 PACKAGES = ("dagster", "dagster-postgres", "mlflow", "sentence-transformers", "torch", "networkx", "pgvector", "elasticsearch")
 
 
 @dataclass(frozen=True)
 class Check:
-    """One thing tried. ``needed`` is false for what only some features use."""
+    """One thing tried. ``needed`` is false for what only some features use; ``otherwise`` is how its absence is shown."""
 
     name: str
     ok: bool
     detail: str
     needed: bool = True
+    otherwise: str = "MISSING"
+
+    @property
+    def mark(self) -> str:
+        return "ok" if self.ok else self.otherwise
 
 
 @click.command("doctor")
@@ -45,10 +53,10 @@ def doctor_command(settings: Settings, workspace: Path, terminal: Terminal) -> N
     }
     checks = [_attempt(name, attempt) for name, attempt in attempts.items()]
     checks += [_package(name) for name in PACKAGES]
+    checks.append(_policy_sandbox(settings))
     checks.append(_data_version_control())
     for check in checks:
-        mark = "ok" if check.ok else ("MISSING" if check.needed else "absent")
-        terminal.say(f"{mark:<8} {check.name:<22} {check.detail}")
+        terminal.say(f"{check.mark:<8} {check.name:<22} {check.detail}")
     broken = [check.name for check in checks if check.needed and not check.ok]
     terminal.result({"ok": not broken, "checks": [asdict(check) for check in checks]})
     if broken:
@@ -90,9 +98,24 @@ def _package(name: str) -> Check:
         return Check(name, False, f"install it with `pip install {name}`, pinned as in constraints.txt")
 
 
+def _policy_sandbox(settings: Settings) -> Check:
+    """A weak sandbox runs the built-in templates; only a language model's code needs a strong one."""
+    name = "policy sandbox"
+    try:
+        with Sandbox(settings.policies.sandbox) as sandbox:
+            strong = sandbox.tier == "kernel"
+            started = time.perf_counter()
+            sandbox.select("def select(state, q):\n    return ['S']\n", {}, b"[%s]" % b",".join([b"{}"] * QUESTIONS_TIMED))
+            timing = f"selects for {QUESTIONS_TIMED:,} questions in {time.perf_counter() - started:.2f} s"
+            detail = f"{sandbox.confinement}; {timing}" + ("" if strong else f"; for a language model's code {REMEDY}")
+            return Check(name, strong, detail, needed=False, otherwise="weak")
+    except MesaError as error:
+        return Check(name, False, str(error))
+
+
 def _data_version_control() -> Check:
     """DVC cannot share Dagster's environment, so it is looked for beside ours and on the path."""
     beside = Path(sys.prefix).parent / ".venv-dvc" / "bin" / "dvc"
     found = str(beside) if os.access(beside, os.X_OK) else shutil.which("dvc")
     detail = found or "only needed to version data: `make dvc-setup` puts it into its own environment"
-    return Check("dvc", found is not None, detail, needed=False)
+    return Check("dvc", found is not None, detail, needed=False, otherwise="absent")

@@ -7,10 +7,11 @@ process imports what policies may use, forks a confined child for each job, and 
 from mesa_pipeline.errors import SandboxFailure
 from mesa_pipeline.policies.sandbox.host import HashSeed, Origin, Sandbox, open_sandbox, require_strong
 from mesa_pipeline.policies.sandbox.replies import Reply
-from mesa_pipeline.policies.sandbox.tiers import Confinement, Tier
+from mesa_pipeline.policies.sandbox.tiers import REMEDY, Confinement, Tier
 from mesa_pipeline.types import State
 
 __all__ = [
+    "REMEDY",
     "Confinement",
     "HashSeed",
     "Origin",

@@ -10,6 +10,7 @@ Tier: TypeAlias = Literal["kernel", "process"]
 
 _LAYER_NAMES = {"user": "separate user", "landlock": "Landlock ABI", "seccomp": "seccomp"}
 REMEDY = "run on Linux 5.13 or later, outside a container that forbids seccomp and Landlock"
+"""What to do about a weak tier."""
 
 
 @dataclass(frozen=True)
