@@ -7,6 +7,7 @@ import numpy as np
 from mesa_pipeline.evaluation.prefill import prefill_share
 from mesa_pipeline.outcomes import OutcomeMatrix
 from mesa_pipeline.reports import figures, metrics, tables, text
+from mesa_pipeline.reports.budget import budget_csv, budget_section
 from mesa_pipeline.reports.cost_figure import cost_figure
 from mesa_pipeline.reports.credit import credit_section
 from mesa_pipeline.reports.document import Figure, Report, Section, Table
@@ -31,6 +32,7 @@ def make_report(inputs: ReportInputs) -> Report:
         _subsets_section(inputs, swept),
         _winners_section(inputs),
         _cost_section(inputs, swept, tested, found),
+        budget_section(inputs.budgets),
         _comparison_section(found),
         credit_section(inputs.credit),
         _build_section(inputs, swept),
@@ -50,6 +52,7 @@ def make_report(inputs: ReportInputs) -> Report:
             "subsets": metrics.subsets_csv(swept),
             "pareto": metrics.pareto_csv(tested or swept, first_of_kind(found, "frozen")),
             "policies": metrics.policies_csv(found),
+            "budget": budget_csv(inputs.budgets),
         },
     )
 

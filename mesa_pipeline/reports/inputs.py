@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from mesa_pipeline.datasets.splits import Split
+from mesa_pipeline.evaluation.budget import BudgetCurve
 from mesa_pipeline.evaluation.credit_summary import CreditSummary
 from mesa_pipeline.evaluation.held_out import TestResult
 from mesa_pipeline.evaluation.statistics import Interval
@@ -23,6 +24,8 @@ class ReportInputs:
         pooled: Interval of the frozen policies' difference to reading all five over all tested seeds at once, for the headline;
             without it the headline falls back on the seeds' own intervals.
         credit: What each structure is worth and what choosing better could gain; ``None`` before a policy is tested.
+        budgets: The frozen policies within token budgets, beside other ways to fill them; empty where none was frozen with its
+            expected values.
         splits: The episodes of each seed's parts.
         build_seconds: Seconds each episode's memory took to build, by structure code.
         failures: One line for each unit that failed.
@@ -35,6 +38,7 @@ class ReportInputs:
     tests: tuple[TestResult, ...] = ()
     pooled: Interval | None = None
     credit: CreditSummary | None = None
+    budgets: tuple[BudgetCurve, ...] = ()
     splits: tuple[Split, ...] = ()
     build_seconds: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     failures: tuple[str, ...] = ()

@@ -73,7 +73,7 @@ def subsets_csv(findings: Sequence[SubsetFinding]) -> str:
         (subsets.label(f.mask), f.mask, subsets.size(f.mask), f.score, f.tokens, f.rank, int(f.on_front), f.unscored)
         for f in findings
     ]
-    return _csv(SUBSET_COLUMNS, rows)
+    return csv_text(SUBSET_COLUMNS, rows)
 
 
 def pareto_csv(findings: Sequence[SubsetFinding], policy: Standing | None) -> str:
@@ -81,7 +81,7 @@ def pareto_csv(findings: Sequence[SubsetFinding], policy: Standing | None) -> st
     rows = [(f.tokens, f.score, subsets.label(f.mask), "front" if f.on_front else "subset") for f in findings]
     if policy is not None:
         rows.append((policy.tokens.mean, policy.score.mean, policy.name, "policy"))
-    return _csv(PARETO_COLUMNS, sorted(rows))
+    return csv_text(PARETO_COLUMNS, sorted(rows))
 
 
 def policies_csv(found: Sequence[Standing]) -> str:
@@ -93,10 +93,11 @@ def policies_csv(found: Sequence[Standing]) -> str:
         )
         for s in found
     ]
-    return _csv(POLICY_COLUMNS, rows)
+    return csv_text(POLICY_COLUMNS, rows)
 
 
-def _csv(columns: Sequence[str], rows: Sequence[Sequence[str | float | None]]) -> str:
+def csv_text(columns: Sequence[str], rows: Sequence[Sequence[str | float | None]]) -> str:
+    """Comma-separated lines under a heading; what is unknown or not finite is left empty."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(columns)

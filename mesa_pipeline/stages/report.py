@@ -2,6 +2,7 @@
 
 import logging
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -11,11 +12,13 @@ from mesa_pipeline import __version__
 from mesa_pipeline.artifacts import exclusive, fingerprint, read_json, write_sealed_json
 from mesa_pipeline.errors import ArtifactError
 from mesa_pipeline.evaluation.aggregate import pooled_versus_all
+from mesa_pipeline.evaluation.budget import BudgetedPolicy, budget_curves
 from mesa_pipeline.evaluation.credit_summary import summarise_credit
 from mesa_pipeline.evaluation.held_out import TestResult, outcomes_sha256
 from mesa_pipeline.reports import ReportInputs, write_report
 from mesa_pipeline.stages.build import is_built
 from mesa_pipeline.stages.context import StageContext, open_reading, structures_of
+from mesa_pipeline.stages.optimize import read_frozen
 from mesa_pipeline.stages.split import read_split
 from mesa_pipeline.stages.storage import Manifest, read_manifest
 from mesa_pipeline.stages.sweep import is_swept
@@ -25,7 +28,7 @@ from mesa_pipeline.stages.timings import read_timings
 from mesa_pipeline.types import Summary
 
 STAMP_FILE = "inputs.json"
-REPORT_VERSION = 3
+REPORT_VERSION = 4
 """Raised when the report says something else for the same inputs."""
 logger = logging.getLogger(__name__)
 
@@ -46,7 +49,7 @@ def report(context: StageContext) -> Summary:
     if not kept:
         from mesa_pipeline.reports.contents import make_report  # draws with matplotlib, which only a new report needs to load
 
-        made = make_report(_with_credit(inputs, context))
+        made = make_report(_with_analyses(inputs, context))
         with exclusive(context.layout):
             stamp.unlink(missing_ok=True)
             write_report(made, context.layout.report)
@@ -80,11 +83,31 @@ def gather(context: StageContext) -> ReportInputs:
     )
 
 
-def _with_credit(inputs: ReportInputs, context: StageContext) -> ReportInputs:
+def _with_analyses(inputs: ReportInputs, context: StageContext) -> ReportInputs:
     """The inputs with what follows from them and the settings alone, and takes longer than finding out that nothing changed."""
     if not inputs.tests:
         return inputs
-    return replace(inputs, credit=summarise_credit(inputs.matrix, inputs.tests, context.settings))
+    policies = _budgeted_policies(context, inputs.tests)
+    labels, evaluation = context.settings.search.labels, context.settings.evaluation
+    return replace(
+        inputs,
+        credit=summarise_credit(inputs.matrix, inputs.tests, context.settings),
+        budgets=budget_curves(policies, inputs.matrix, labels, evaluation) if policies else (),
+    )
+
+
+def _budgeted_policies(context: StageContext, tests: Sequence[TestResult]) -> tuple[BudgetedPolicy, ...]:
+    """The tested policies that were frozen with their expected values, as they were when tested."""
+    found: list[BudgetedPolicy] = []
+    for test in tests:
+        try:
+            frozen = read_frozen(context, test.seed)
+        except ArtifactError as error:
+            logger.info("seed %d is left out of the token budgets: %s", test.seed, error)
+            continue
+        if frozen.values is not None and frozen.manifest_sha256 == test.receipt.manifest_sha256:
+            found.append(BudgetedPolicy(test.choices, frozen.values))
+    return tuple(found)
 
 
 def _tests(context: StageContext, table: Table) -> tuple[TestResult, ...]:
