@@ -6,6 +6,7 @@ from pathlib import Path
 from mesa_pipeline import __version__
 from mesa_pipeline.search.loop import SearchProgress
 from mesa_pipeline.search.records import ArchiveEntry, Rejection
+from mesa_pipeline.search.ucb import bonus_to_spread
 from mesa_pipeline.stages.context import StageContext, open_reading
 from mesa_pipeline.tracking import SearchRun, TrackedCandidate, TrackedSearch
 
@@ -34,6 +35,7 @@ class SearchRecorder:
             self._run.candidate(_of_rejection(rejection))
         self._entries = len(progress.archive.entries)
         self._rejections = len(progress.archive.rejections)
+        self._run.progress(progress.iteration, progress_metrics(progress))
         self._watcher(progress)
 
     def freeze(self, directory: Path, entry: ArchiveEntry, *, champion: bool) -> None:
@@ -78,29 +80,61 @@ def entry_metrics(entry: ArchiveEntry) -> Mapping[str, float | None]:
     }
 
 
+def progress_metrics(progress: SearchProgress) -> Mapping[str, float | None]:
+    """How the search as a whole stands: best so far, candidates counted, and what each arm has brought."""
+    best = progress.archive.frontier.validation
+    repeats = sum(rejection.duplicate_of is not None for rejection in progress.archive.rejections)
+    figures: dict[str, float | None] = {
+        "best/J": best.score,
+        "best/C": best.tokens,
+        "best/objective": best.objective,
+        "candidates/evaluated": float(len(progress.archive.entries) - 1),
+        "candidates/duplicate": float(repeats),
+        "candidates/invalid": float(len(progress.archive.rejections) - repeats),
+        "bonus_to_spread": bonus_to_spread(progress.arms),
+    }
+    for arm in progress.arms:
+        figures |= {f"pulls/{arm.direction}": float(arm.pulls), f"value/{arm.direction}": arm.value}
+    return figures
+
+
 def _of_entry(entry: ArchiveEntry) -> TrackedCandidate:
+    groups = {"direction": entry.direction or "none", "slot": entry.slot or "none"}
     tags = {
+        **groups,
         "status": "evaluated",
-        "direction": entry.direction or "none",
-        "slot": entry.slot or "none",
-        "parents": ",".join(entry.parents),
+        "parents": ", ".join(entry.parents),
         "hypothesis": entry.hypothesis,
         "behaviour": entry.behaviour[:12],
-        "off_direction": ",".join(entry.off_direction),
+        "off_direction": ", ".join(entry.off_direction),
     }
-    return TrackedCandidate(entry.id, entry_metrics(entry), entry.source, SOURCE_FILE, True, _filled(tags))
+    return TrackedCandidate(
+        name=entry.id,
+        metrics=entry_metrics(entry),
+        source=entry.source,
+        source_file=SOURCE_FILE,
+        tags=_filled(tags),
+        params=groups,
+    )
 
 
 def _of_rejection(rejection: Rejection) -> TrackedCandidate:
-    status = "invalid" if rejection.duplicate_of is None else "duplicate"
+    is_invalid = rejection.duplicate_of is None
     tags = {
-        "status": status,
+        "status": "invalid" if is_invalid else "duplicate",
         "direction": rejection.direction,
         "slot": rejection.id.partition("-")[2],
         "reason": rejection.reason,
+        "duplicate_of": rejection.duplicate_of or "",
     }
-    metrics = {"iteration": float(rejection.iteration)}
-    return TrackedCandidate(rejection.id, metrics, rejection.source, SOURCE_FILE, status != "invalid", _filled(tags))
+    return TrackedCandidate(
+        name=rejection.id,
+        metrics={},
+        source=rejection.source,
+        source_file=SOURCE_FILE,
+        valid=not is_invalid,
+        tags=_filled(tags),
+    )
 
 
 def _filled(tags: Mapping[str, str]) -> dict[str, str]:

@@ -39,8 +39,9 @@ class TrackedCandidate:
         metrics: Figures on validation, such as score, tokens, objective and structures; ``None`` or NaN where there is none.
         source: The policy as text, kept as an artifact.
         source_file: File name for the source.
-        valid: Whether the candidate kept the policy contract.
-        tags: What it is, such as kind, direction or slot.
+        valid: Whether the candidate kept the policy contract; one that did not is marked as failed.
+        tags: What it is, such as its hypothesis, its parents, or why it was refused.
+        params: What candidates are grouped by in charts, such as direction and slot.
     """
 
     name: str
@@ -49,6 +50,7 @@ class TrackedCandidate:
     source_file: str = "policy.json"
     valid: bool = True
     tags: Mapping[str, str] = field(default_factory=dict)
+    params: Mapping[str, str] = field(default_factory=dict)
 
 
 class SearchRun(Protocol):
@@ -56,6 +58,15 @@ class SearchRun(Protocol):
 
     def candidate(self, candidate: TrackedCandidate) -> None:
         """Record a candidate; one of the same name that is recorded whole is left alone."""
+        ...
+
+    def progress(self, step: int, metrics: Mapping[str, float | None]) -> None:
+        """Record figures of the search as a whole after a step; of a step recorded before nothing is added.
+
+        Args:
+            step: Iterations done, rising from call to call.
+            metrics: Figures by name, such as the best objective so far.
+        """
         ...
 
     def freeze(self, directory: Path, metrics: Mapping[str, float | None], *, champion: bool) -> None:
@@ -100,6 +111,9 @@ class NullSearchRun:
     """The search of a ``NullTracker``."""
 
     def candidate(self, candidate: TrackedCandidate) -> None:
+        pass
+
+    def progress(self, step: int, metrics: Mapping[str, float | None]) -> None:
         pass
 
     def freeze(self, directory: Path, metrics: Mapping[str, float | None], *, champion: bool) -> None:

@@ -11,7 +11,13 @@ from mesa_pipeline.tracking import NullTracker, TrackedCandidate, TrackedSearch,
 
 SEARCH = TrackedSearch("toy", seed=3, key="abc123", params={"lambda": 1e-6, "reader": "extractive"})
 CANDIDATES = [
-    TrackedCandidate("all", {"score": 0.30, "tokens": 900.0, "objective": 0.2991}, '{"subset": 31}', tags={"kind": "fixed"}),
+    TrackedCandidate(
+        "all",
+        {"score": 0.30, "tokens": 900.0, "objective": 0.2991},
+        '{"subset": 31}',
+        tags={"hypothesis": "more is better"},
+        params={"slot": "explore"},
+    ),
     TrackedCandidate("S+T", {"score": 0.35, "tokens": None, "objective": float("nan")}, '{"subset": 3}', valid=False),
 ]
 
@@ -43,8 +49,9 @@ def policy(tmp_path: Path) -> Path:
 
 def record(tracker: Tracker, search: TrackedSearch, policy: Path, champion: bool = True) -> None:
     with tracker.search(search) as run:
-        for candidate in CANDIDATES:
+        for step, candidate in enumerate(CANDIDATES):
             run.candidate(candidate)
+            run.progress(step, {"best/J": 0.30 + step / 20, "unknown": None})
         run.freeze(policy, {"J": 0.35}, champion=champion)
     tracker.test(search, {"test_J": 0.33, "test_low": None})
 
@@ -63,15 +70,53 @@ def test_a_search_becomes_a_parent_run_with_a_child_per_candidate(tracker: Track
     (parent,), children = runs_of(client, SEARCH)
     assert parent.info.status == "FINISHED"
     assert parent.data.params == {"seed": "3", "lambda": "1e-06", "reader": "extractive"}
-    assert parent.data.metrics == {"J": 0.35, "test_J": 0.33}
+    assert parent.data.metrics == {"J": 0.35, "test_J": 0.33, "best/J": 0.35, "iteration": 1.0}
     assert parent.data.tags["dagster.run_id"] == "r1"
     found = {child.info.run_name: child for child in children}
     assert found["all"].data.metrics == {"score": 0.30, "tokens": 900.0, "objective": 0.2991}
-    assert found["all"].data.params == {"kind": "fixed"}
+    assert found["all"].data.params == {"slot": "explore"}
+    assert found["all"].data.tags["hypothesis"] == "more is better"
+    assert found["all"].data.tags["mesa.split_seed"] == "3"
+    assert found["all"].info.status == "FINISHED"
     assert found["S+T"].data.metrics == {"score": 0.35}, "what is not known is not logged"
     assert found["S+T"].data.tags["mesa.valid"] == "false"
+    assert found["S+T"].info.status == "FAILED", "what was refused shows as failed"
     source = Path(client.download_artifacts(found["all"].info.run_id, "policy.json"))
     assert source.read_text() == '{"subset": 31}'
+
+
+def test_how_a_search_went_is_a_history_by_step(tracker: Tracker, client, policy: Path):
+    search = TrackedSearch("toy", seed=6, key="history")
+    record(tracker, search, policy)
+    record(tracker, search, policy)
+
+    (parent,), _ = runs_of(client, search)
+    history = client.get_metric_history(parent.info.run_id, "best/J")
+    assert [(point.step, point.value) for point in history] == [(0, 0.30), (1, 0.35)]
+
+
+def test_what_an_interrupted_search_had_reached_is_recorded(tracker: Tracker, client):
+    search = TrackedSearch("toy", seed=7, key="stopped")
+    with pytest.raises(KeyboardInterrupt), tracker.search(search) as run:
+        run.progress(0, {"best/J": 0.1})
+        raise KeyboardInterrupt
+    with tracker.search(search) as run:
+        run.progress(0, {"best/J": 0.1})
+        run.progress(1, {"best/J": 0.2})
+
+    (parent,), _ = runs_of(client, search)
+    history = client.get_metric_history(parent.info.run_id, "best/J")
+    assert [(point.step, point.value) for point in history] == [(0, 0.1), (1, 0.2)]
+
+
+def test_sources_that_no_encoding_holds_are_kept_in_escapes(tracker: Tracker, client):
+    search = TrackedSearch("toy", seed=8, key="odd")
+    with tracker.search(search) as run:
+        run.candidate(TrackedCandidate("odd", {}, "x = '\ud800'", "policy.py", tags={"reason": "\x00" * 9000}))
+
+    _, (child,) = runs_of(client, search)
+    source = Path(client.download_artifacts(child.info.run_id, "policy.py"))
+    assert source.read_text() == "x = '\\ud800'"
 
 
 def test_recording_the_same_search_again_adds_nothing(tracker: Tracker, client, policy: Path):
