@@ -51,8 +51,8 @@ class Section:
             return ""
         left_out = len(self.items) - count
         note = f"{left_out} more are left out for length.\n" if left_out else ""
-        introduction = (INTRODUCTIONS_FOLDER / f"{self.introduction}.md").read_text(encoding="utf-8")
-        return f"\n{introduction}\n{fenced(self.language, self.items[:count])}{note}"
+        introduction = (INTRODUCTIONS_FOLDER / f"{self.introduction}.md").read_text(encoding="utf-8").strip()
+        return f"\n{introduction}\n\n{fenced(self.language, self.items[:count])}{note}"
 
     def fitted(self, chars: int) -> str:
         """The section with as many items as ``chars`` characters hold."""
@@ -159,7 +159,7 @@ def _source(entry: ArchiveEntry, chars: int) -> str:
     objectives = (
         f"objective {entry.validation.objective:.{DECIMALS}f} on validation, {entry.train.objective:.{DECIMALS}f} on train"
     )
-    return f"# {entry.id}: {objectives}\n{cleaned(entry.source, chars)}"
+    return f"# {entry.id}: {objectives}\n{cleaned(entry.source.strip(), chars)}"
 
 
 def _card(card: FailureCard) -> str:

@@ -61,7 +61,7 @@ def request_message(request: ProposalRequest, settings: LlmProposerSettings, cha
             mechanism=direction.mechanism,
             guards_against=direction.guards_against,
             inputs=f" A policy of this direction reads {inputs}." if inputs else "",
-            guidance=direction.guidance,
+            guidance=direction.guidance.strip(),
             evidence=shown,
         )
 
@@ -87,4 +87,4 @@ def _fill(name: str, **values: object) -> str:
 
 @cache
 def _wording(path: Path) -> str:
-    return path.read_text(encoding="utf-8")
+    return path.read_text(encoding="utf-8").strip()
