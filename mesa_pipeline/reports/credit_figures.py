@@ -69,36 +69,53 @@ def _draw_value(axes: Axes, row: float, value: Interval, colour: str) -> None:
 
 
 def interactions_figure(group: GroupCredit) -> Figure:
-    """Mean interaction of each pair of structures as a heat map."""
-    count = len(subsets.STRUCTURE_CODES)
-    strongest = max(abs(value.mean) for value in group.interactions) or 1.0
-    names = [f"{code} {subsets.STRUCTURE_NAMES[code]}" for code in subsets.STRUCTURE_CODES]
+    """Mean interaction of each pair of structures: a heat map, and the values with their intervals."""
+    pairs = [f"{subsets.STRUCTURE_CODES[i]}+{subsets.STRUCTURE_CODES[j]}" for i, j in PAIRS]
+    level = text.confidence(group.interactions[0].confidence)
     description = "Mean interaction of each pair: " + "; ".join(
-        f"{subsets.STRUCTURE_CODES[i]} and {subsets.STRUCTURE_CODES[j]} {text.difference(value.mean, 1)}"
-        for (i, j), value in zip(PAIRS, group.interactions, strict=True)
+        f"{pair} {text.difference(value.mean, 1)}" for pair, value in zip(pairs, group.interactions, strict=True)
     )
-    with canvas(5.2, 3.4, "interactions") as drawing:
-        axes = drawing.subplots()
-        for (i, j), value in zip(PAIRS, group.interactions, strict=True):
-            colour = TOGETHER_COLOUR if value.mean > 0 else REDUNDANT_COLOUR
-            tint = STRONGEST_TINT * abs(value.mean) / strongest
-            axes.add_patch(
-                Rectangle((i - 0.5, j - 0.5), 1, 1, facecolor=colour, alpha=tint, edgecolor=MARKER_EDGE, linewidth=1.5)
-            )
-            shown = text.difference(value.mean, 1)
-            axes.text(i, j, shown, ha="center", va="center", color=INK, fontsize=10)
-        axes.set_xlim(-0.5, count - 1.5)
-        axes.set_ylim(count - 0.5, 0.5)
-        axes.set_xticks(range(count - 1), names[:-1], color=INK)
-        axes.set_yticks(range(1, count), names[1:], color=INK)
-        axes.grid(visible=False)
-        axes.spines[:].set_visible(False)
+    with canvas(8.4, 3.3, "interactions") as drawing:
+        left, right = drawing.subplots(1, 2, width_ratios=(5, 4))
+        _draw_heat_map(left, group)
+        for row, value in enumerate(group.interactions):
+            colour = _pair_colour(value)
+            right.plot((100 * value.low, 100 * value.high), (row, row), color=colour, linewidth=1.8)
+            right.plot(100 * value.mean, row, "o", color=colour, markersize=6)
+        right.set_yticks(range(len(pairs)), pairs, color=INK)
+        right.invert_yaxis()
+        right.axvline(0, color=MUTED, linewidth=1)
+        right.grid(visible=False, axis="y")
+        right.spines["left"].set_visible(False)
+        right.set_xlabel(f"interaction, score x100, {level} interval")
         svg = to_svg(drawing, "interactions", description)
     caption = (
-        "Shapley interaction of each pair, score x100, mean over all questions. Below zero (blue) one makes the other "
-        "redundant: together they are worth less than each alone adds up to. Above zero (orange) they need each other."
+        "Shapley interaction of each pair, mean over all questions. Below zero (blue) one makes the other redundant: together "
+        "they are worth less than each alone adds up to. Above zero (orange) they need each other. Reading nothing counts, so "
+        "any two structures that can stand in for each other are below zero."
     )
     return Figure("interactions", "How the structures work together", svg, caption, description)
+
+
+def _draw_heat_map(axes: Axes, group: GroupCredit) -> None:
+    strongest = max(abs(value.mean) for value in group.interactions) or 1.0
+    for (i, j), value in zip(PAIRS, group.interactions, strict=True):
+        tint = STRONGEST_TINT * abs(value.mean) / strongest
+        corner = (i - 0.5, j - 0.5)
+        axes.add_patch(Rectangle(corner, 1, 1, facecolor=_pair_colour(value), alpha=tint, edgecolor=MARKER_EDGE, linewidth=1.5))
+        axes.text(i, j, text.difference(value.mean, 1), ha="center", va="center", color=INK, fontsize=10)
+    names = [f"{code} {subsets.STRUCTURE_NAMES[code]}" for code in subsets.STRUCTURE_CODES]
+    last = len(names) - 1
+    axes.set_xlim(-0.5, last - 0.5)
+    axes.set_ylim(last + 0.5, 0.5)
+    axes.set_xticks(range(last), names[:-1], color=INK)
+    axes.set_yticks(range(1, last + 1), names[1:], color=INK)
+    axes.grid(visible=False)
+    axes.spines[:].set_visible(False)
+
+
+def _pair_colour(value: Interval) -> str:
+    return TOGETHER_COLOUR if value.mean > 0 else REDUNDANT_COLOUR
 
 
 def regret_figure(found: Decomposition) -> Figure:
