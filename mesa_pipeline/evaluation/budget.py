@@ -19,9 +19,9 @@ from mesa_pipeline.policies.values import ValueModel
 from mesa_pipeline.subsets import ALL_SUBSETS, SINGLE_SUBSETS, size
 
 POLICY_CURVE = "frozen policy"
-FIXED_CURVE = "best fixed subset that fits"
-SINGLE_CURVE = "best single structure that fits"
-MOST_CURVE = "most structures that fit"
+FIXED_CURVE = "best fixed subset"
+SINGLE_CURVE = "best single structure"
+MOST_CURVE = "most structures"
 _UNLABELLED = PolicyInput("", {}, 0)
 
 

@@ -30,8 +30,8 @@ def budget_section(curves: Sequence[BudgetCurve]) -> Section:
     if not curves:
         return Section("budget", _TITLE, (NOT_MEASURED,))
     paragraphs = (
-        "What `mesa ask --max-evidence-tokens` gives up. The policy's choice is read where it fits, else the subset that fits "
-        "with the highest score expected from the training questions; all 31 are counted exactly.",
+        "What a hard limit on evidence tokens gives up. The policy's choice is read where it fits, else the subset that fits "
+        "with the highest score expected from the training questions, each counted exactly.",
     )
     return Section("budget", _TITLE, paragraphs, (budget_figure(curves), _table(curves)))
 

@@ -27,7 +27,7 @@ def budget_figure(curves: Sequence[BudgetCurve]) -> Figure:
     level = text.confidence(policy.points[0].score.confidence)
     description = "Score within a token budget. " + "; ".join(
         f"{text.number(point.budget)} tokens: {text.score(point.score.mean, 1)}, "
-        f"{text.difference(point.versus_fixed.mean)} to the {FIXED_CURVE}"
+        f"{text.difference(point.versus_fixed.mean)} to the {FIXED_CURVE} that fits"
         for point in policy.points
     )
     with canvas(7.6, 6.4, "budget") as drawing:
@@ -50,9 +50,10 @@ def budget_figure(curves: Sequence[BudgetCurve]) -> Figure:
         svg = to_svg(drawing, "budget", description)
     caption = (
         f"Above: mean test score x100 when no more than so many evidence tokens may be read; the band is the {level} interval "
-        f"of the frozen policy. Below: paired difference to the {FIXED_CURVE}, with its {level} interval. Intervals are "
-        "bootstrapped over episodes, the test questions of all split seeds together. Where no subset fits, nothing is read and "
-        "the question counts as score 0."
+        "of the frozen policy. The others read, of what fits, the subset or the single structure that was best on the "
+        f"training questions, or the most structures. Below: paired difference to the {FIXED_CURVE}, with its {level} "
+        "interval. Intervals are bootstrapped over episodes, the test questions of all split seeds together. Where no subset "
+        "fits, nothing is read and the question counts as score 0."
     )
     return Figure("budget", "Score against evidence budget", svg, caption, description)
 
