@@ -3,6 +3,7 @@ import re
 import pytest
 
 from mesa_pipeline.errors import ConfigError
+from mesa_pipeline.search.conformance import unused_signals
 from mesa_pipeline.search.directions import DIRECTIONS, FREE, GUIDANCE_FOLDER, Direction, open_directions
 
 PRIORS = [
@@ -18,6 +19,19 @@ PRIORS = [
     "risk-cost-cascade",
 ]
 GUIDED = [direction for direction in DIRECTIONS.values() if direction.id != FREE]
+READS_ALL = """
+def fit(rows, ctx):
+    return {"n": len(rows)}
+
+
+def select(state, q):
+    known = q["question"] + q["meta"].get("domain", "") + q["previews"]["S"]["text"]
+    return ["S"] if len(known) > q["steps"] + state["n"] else ["V"]
+"""
+READS_NOTHING = """
+def select(state, q):
+    return ["S"]
+"""
 NAMES_A_STRUCTURE = re.compile(
     r"\b(?:summar(?:y|ies)|temporal (?:store|structure)|(?:knowledge )?graph|vectors? (?:store|database|structure)|raw)\b",
     re.IGNORECASE,
@@ -70,3 +84,9 @@ def test_free_guides_nowhere():
     free = DIRECTIONS[FREE]
     assert (free.mechanism, free.inputs) == ("any", ())
     assert len(free.guidance) < 100
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS.values(), ids=lambda direction: direction.id)
+def test_the_linter_knows_the_inputs_of_every_direction(direction):
+    assert unused_signals(READS_ALL, direction.inputs) == ()
+    assert unused_signals(READS_NOTHING, direction.inputs) == direction.inputs

@@ -24,8 +24,10 @@ INTRODUCTIONS_FOLDER = Path(__file__).parent / "prompts" / "evidence"
 TEXT_CHARS = 400
 CARD_TEXT_CHARS = 2000
 MAX_LABEL_VALUES = 20
-SOURCE_SHARE = 3
-"""No source takes more than one part in so many of the space there is."""
+SPACE_ORDER = ("parent", "cards", "arms", "training", "rejections", "source", "archive")
+"""Which sections are given space first."""
+PARENT_SHARE, SOURCE_SHARE = 2, 8
+"""The policy to build on takes at most one part in two of the space, each other source one in eight."""
 DECIMALS = 5
 
 
@@ -35,13 +37,11 @@ class Section:
 
     Attributes:
         introduction: Name of the file that introduces it.
-        rank: Place in the order in which sections are given space, from 0.
         language: What its items are written in.
         items: The most telling first.
     """
 
     introduction: str
-    rank: int
     language: str
     items: Sequence[str]
 
@@ -62,24 +62,24 @@ class Section:
 
 def evidence(request: ProposalRequest, settings: LlmProposerSettings, chars: int) -> str:
     """All sections in the order of reading, within ``chars`` characters altogether."""
-    sections = _sections(request, settings, max(0, chars) // SOURCE_SHARE)
+    sections = _sections(request, settings, max(0, chars))
     texts = [""] * len(sections)
-    for position in sorted(range(len(sections)), key=lambda position: sections[position].rank):
+    for position in sorted(range(len(sections)), key=lambda position: SPACE_ORDER.index(sections[position].introduction)):
         texts[position] = sections[position].fitted(chars - sum(map(len, texts)))
     return "".join(texts)
 
 
-def _sections(request: ProposalRequest, settings: LlmProposerSettings, source_chars: int) -> list[Section]:
-    shown = _shown_whole(request, settings.sources)
+def _sections(request: ProposalRequest, settings: LlmProposerSettings, chars: int) -> list[Section]:
+    parents = [request.parent] if request.parent else []
     rejected = [r for r in reversed(request.rejections) if r.direction == request.direction.id][: settings.rejections]
     return [
-        Section("training", 3, "json", [_training(request.train, request.context)]),
-        Section("arms", 2, "json", [_arm(arm) for arm in request.arms]),
-        *(Section("parent", 0, "python", [_source(entry, source_chars)]) for entry in (request.parent,) if entry),
-        Section("archive", 6, "json", [_entry(entry) for entry in _best_first(request.archive)]),
-        *(Section("source", 5 if k == 0 else 7, "python", [_source(entry, source_chars)]) for k, entry in enumerate(shown)),
-        Section("cards", 1, "json", [_card(card) for card in request.cards]),
-        Section("rejections", 4, "json", [_rejection(rejection) for rejection in rejected]),
+        Section("training", "json", [_training(request.train, request.context)]),
+        Section("arms", "json", [_arm(arm) for arm in request.arms]),
+        *(Section("parent", "python", [_source(entry, chars // PARENT_SHARE)]) for entry in parents),
+        Section("archive", "json", [_entry(entry) for entry in _best_first(request.archive)]),
+        *(Section("source", "python", [_source(e, chars // SOURCE_SHARE)]) for e in _shown_whole(request, settings.sources)),
+        Section("cards", "json", [_card(card) for card in request.cards]),
+        Section("rejections", "json", [_rejection(rejection) for rejection in rejected]),
     ]
 
 

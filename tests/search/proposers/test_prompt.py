@@ -5,7 +5,7 @@ import sys
 from dataclasses import fields, replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mesa_pipeline.evaluation.observables import Condition, Predicate
@@ -111,6 +111,7 @@ def test_labels_stand_in_a_prompt_only_where_policies_see_them():
     assert "Game" not in prompt(context=FitContext(1e-6, 20.0, 0, labels=False))
 
 
+@settings(deadline=None)
 @given(ANY_TEXT)
 def test_nothing_others_wrote_stands_outside_a_fence(text):
     ours = outside_fences(request_message(written_by_others("plain"), LLM, ROOM).content)
@@ -119,6 +120,7 @@ def test_nothing_others_wrote_stands_outside_a_fence(text):
     found.encode("utf-8")
 
 
+@settings(deadline=None)
 @given(ANY_TEXT)
 def test_reasons_stay_inside_their_fence(text):
     assert outside_fences(retry_message((text, "b")).content) == outside_fences(retry_message(("a", "b")).content)

@@ -1,7 +1,7 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mesa_pipeline.search.proposers.quoting import cleaned, fenced, record
@@ -38,6 +38,7 @@ def test_what_is_too_long_is_cut_with_a_mark():
     assert cleaned("abcd", 4) == "abcd"
 
 
+@settings(deadline=None)
 @given(ANY_TEXT)
 def test_cleaned_text_can_be_sent_and_stays_clean(text):
     shown = cleaned(text, 50)
@@ -45,6 +46,7 @@ def test_cleaned_text_can_be_sent_and_stays_clean(text):
     assert cleaned(shown, 100) == shown
 
 
+@settings(deadline=None)
 @given(st.lists(ANY_TEXT, min_size=1))
 def test_nothing_ends_a_fence_from_inside(lines):
     block = fenced("text", [cleaned(line, 100) for line in lines])
@@ -55,6 +57,7 @@ def test_a_fence_is_longer_than_any_run_of_backticks_in_it():
     assert fenced("python", ["a", "````", "b"]) == "`````python\na\n````\nb\n`````\n"
 
 
+@settings(deadline=None)
 @given(ANY_TEXT)
 def test_a_record_is_one_line_of_json_whatever_is_in_it(text):
     line = record(20, hypothesis=text, nested={"names": [text], text: 1})

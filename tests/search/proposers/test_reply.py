@@ -1,7 +1,7 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mesa_pipeline.search.proposers.reply import source_in
@@ -69,6 +69,7 @@ def test_halves_of_surrogate_pairs_become_question_marks():
     assert source_in(block(CODE.replace('"S"', '"\ud800S"')), 1000).strip() == CODE.replace('"S"', '"?S"').strip()
 
 
+@settings(deadline=None)
 @given(st.text(st.one_of(st.sampled_from('`~{}[]"\n\\ '), st.characters(exclude_categories=()))), st.booleans())
 def test_any_text_gives_a_source_that_can_be_stored(text, with_code):
     source = source_in(text + (CODE if with_code else ""), 1000)
