@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TypeAlias
 
+from mesa_pipeline.policies.sandbox.scopes import parse
+
 _Path: TypeAlias = tuple[str, ...]
 _Paths: TypeAlias = frozenset[_Path]
 _Function: TypeAlias = ast.FunctionDef | ast.Lambda
@@ -32,8 +34,12 @@ def unused_signals(source: str, required: Sequence[str]) -> tuple[str, ...]:
         source: A source the gate let through.
         required: Names of inputs, such as ``previews.tokens``.
     """
-    reads = _Reading(ast.parse(source)).reads()
-    return tuple(signal for signal in required if not _is_read(signal.split("."), reads))
+    unused = tuple(required)
+    for reads in _Reading(parse(source)).rounds():
+        unused = tuple(signal for signal in unused if not _is_read(signal.split("."), reads))
+        if not unused:
+            break
+    return unused
 
 
 def _is_read(signal: Sequence[str], reads: set[_Path]) -> bool:
@@ -63,7 +69,8 @@ class _Reading:
         self._reads: set[_Path] = set()
         self._changed = True
 
-    def reads(self) -> set[_Path]:
+    def rounds(self) -> Iterator[set[_Path]]:
+        """What is known to be read after each look at the whole source; the last one has it all."""
         for name, roots in _ROOTS.items():
             if name in self._outer:
                 self._bind(name, self._outer[name], [frozenset({(root,)}) for root in roots])
@@ -73,7 +80,7 @@ class _Reading:
                 function = self._outer[name]
                 for part in function.body if isinstance(function, ast.FunctionDef) else [function.body]:
                     self._run(name, part)
-        return self._reads
+            yield self._reads
 
     def _run(self, scope: str, node: ast.AST) -> None:
         """Follow the values through one statement, or expression, and those inside it."""
@@ -112,6 +119,8 @@ class _Reading:
 
     def _value(self, scope: str, node: ast.AST) -> _Paths:
         """What an expression may stand for; whatever is read on the way is noted."""
+        if isinstance(node, ast.Constant | ast.expr_context | ast.operator | ast.cmpop):
+            return _NOTHING
         if isinstance(node, ast.Name):
             paths = self._values.get((scope, node.id), _NOTHING)
         elif isinstance(node, ast.Subscript):

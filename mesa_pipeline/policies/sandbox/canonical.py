@@ -1,21 +1,20 @@
 """One fingerprint for all sources that differ in their looks alone."""
 
 import ast
-import copy
 import hashlib
 from collections.abc import Iterator
 
 from mesa_pipeline.policies.sandbox.facades import BUILTINS, FACADES
-from mesa_pipeline.policies.sandbox.scopes import bound_names
+from mesa_pipeline.policies.sandbox.scopes import bound_names, parse
 
 
-def canonical_sha256(tree: ast.Module) -> str:
+def canonical_sha256(source: str) -> str:
     """Fingerprint of what a gated source does.
 
     Comments, formatting, docstrings, annotations, ``META`` and the names of a function's own variables do not change it.
     Two sources with one fingerprint choose alike; two with different ones may, too.
     """
-    stripped = _Stripped().visit(copy.deepcopy(tree))
+    stripped = _Stripped().visit(parse(source))
     # A renamed keyword argument could swap two parameters unseen.
     kept = {node.arg for node in ast.walk(stripped) if isinstance(node, ast.keyword) and node.arg}
     kept |= {*BUILTINS, *FACADES, *_module_names(stripped)}

@@ -19,6 +19,7 @@ from typing import Any
 from mesa_pipeline.errors import GateError, Violation
 from mesa_pipeline.policies.sandbox.canonical import canonical_sha256, is_assignment_of
 from mesa_pipeline.policies.sandbox.grammar import GateLimits, tree_violations
+from mesa_pipeline.policies.sandbox.scopes import parse
 
 _SIGNATURES = {"fit": ("rows", "ctx"), "select": ("state", "q")}
 _MAX_REPORTED = 20
@@ -64,7 +65,7 @@ def require_valid(source: str, limits: GateLimits = DEFAULT_LIMITS) -> PolicyCod
         raise GateError([_plain(violation) for violation in found[:_MAX_REPORTED]])
     _compile(tree)
     functions = {statement.name for statement in tree.body if isinstance(statement, ast.FunctionDef)}
-    return PolicyCode(source, _meta(tree), "fit" in functions, canonical_sha256(tree))
+    return PolicyCode(source, _meta(tree), "fit" in functions, canonical_sha256(source))
 
 
 def _parsed(source: str, limits: GateLimits) -> ast.Module:
@@ -77,9 +78,7 @@ def _parsed(source: str, limits: GateLimits) -> ast.Module:
     if "\0" in source:
         raise _refused("the source holds a NUL character: delete it", source[: source.index("\0")])
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(source)
+        return parse(source)
     except SyntaxError as error:
         raise _invalid(error) from error
     except (RecursionError, MemoryError, ValueError, OverflowError) as error:

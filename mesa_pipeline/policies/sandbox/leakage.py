@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from mesa_pipeline.errors import Violation
 from mesa_pipeline.policies.sandbox.canonical import documentation, is_assignment_of
+from mesa_pipeline.policies.sandbox.scopes import parse
 
 _HEX = re.compile(r"(?<![0-9a-z])(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{8,}(?![0-9a-z])", re.IGNORECASE)
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
@@ -60,7 +61,7 @@ def memorised_text(
         limits: Where a cue ends and memory begins.
     """
     known = [normal for normal in map(_normal, dict.fromkeys(texts)) if normal]
-    tree = ast.parse(source)
+    tree = parse(source)
     found: list[Violation] = []
     rare: dict[str, _Literal] = {}
     for literal in _literals(tree):

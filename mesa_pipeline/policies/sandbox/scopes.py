@@ -1,6 +1,7 @@
-"""Which names a policy's source gives a value, and which of its values would live from call to call."""
+"""A policy's source as a syntax tree: the names it gives a value, and the values that would live from call to call."""
 
 import ast
+import warnings
 from collections.abc import Iterator
 
 from mesa_pipeline.errors import Violation
@@ -12,6 +13,18 @@ _MUTATORS = frozenset(
         *("sort", "subtract", "symmetric_difference_update", "update"),
     )
 )
+
+
+def parse(source: str) -> ast.Module:
+    """The tree of a source, without Python's warnings about its style.
+
+    Raises:
+        SyntaxError: It is not Python.
+        MemoryError, RecursionError, ValueError: It is nested too deeply, or holds NUL or half a character.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.parse(source)
 
 
 def bound_names(tree: ast.AST) -> frozenset[str]:

@@ -304,3 +304,9 @@ def test_accepted_policies_survive_unparsing(source):
     rewritten = ast.unparse(ast.parse(source))
     assert gate.check(rewritten) == ()
     assert sha256(rewritten) == sha256(source)
+
+
+def test_warnings_of_the_compiler_are_no_verdict(recwarn):
+    source = body("x = re.search('\\d', q['question'])\nif x is 1:\n    pass")
+    assert gate.check(source) == ()
+    assert not recwarn.list
