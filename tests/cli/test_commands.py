@@ -128,3 +128,4 @@ def test_doctor_tries_what_is_needed(tmp_path):
     checks = {check["name"]: check for check in result["checks"]}
     assert result["ok"]
     assert "384 dimensions" in checks["embedder"]["detail"]
+    assert checks["policy sandbox"]["detail"].startswith(("kernel: ", "process: "))

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -35,7 +34,7 @@ class Child:
     def __init__(self, job: socket.socket, lifeline: socket.socket) -> None:
         self.job = job
         self._lifeline = lifeline
-        self._status: int | None = None
+        self._code: int | None = None
 
     def end(self) -> int | None:
         """Kill the child unless it has ended, wait until it is gone, and return its exit code as ``subprocess`` has it.
@@ -43,14 +42,15 @@ class Child:
         ``None`` when there is nobody to tell: the zygote died too, or never had a child.
         """
         if self._lifeline.fileno() < 0:
-            return self._status
-        with self._lifeline, self.job, contextlib.suppress(OSError):
-            self._lifeline.settimeout(END_SECONDS)
-            self._lifeline.shutdown(socket.SHUT_WR)
-            answer = self._lifeline.recv(STATUS.size)
-            if len(answer) == STATUS.size:
-                self._status = os.waitstatus_to_exitcode(*STATUS.unpack(answer))
-        return self._status
+            return self._code
+        with self._lifeline, self.job:
+            with contextlib.suppress(OSError):
+                self._lifeline.shutdown(socket.SHUT_WR)
+            with contextlib.suppress(OSError):
+                self._lifeline.settimeout(END_SECONDS)
+                status = self._lifeline.recv(STATUS.size)
+                self._code = os.waitstatus_to_exitcode(*STATUS.unpack(status)) if status else None
+        return self._code
 
     def __enter__(self) -> Self:
         return self
@@ -74,11 +74,6 @@ class Zygote:
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
         self._owner = os.getpid()
-
-    @property
-    def pid(self) -> int | None:
-        """Id of the running process, if it runs."""
-        return self._process.pid if self._process is not None and self._process.poll() is None else None
 
     def fork(self, limits: Limits) -> Child:
         """A fresh child.
@@ -113,62 +108,62 @@ class Zygote:
         return Child(job, lifeline)
 
     def _started(self) -> socket.socket:
-        if self._owner != os.getpid():  # this process is a fork of the host: the zygote is not its own
-            self._abandon()
-        if self._control is not None and self.pid is not None:
+        """The control socket of a zygote that runs and is this process's own, not that of a process it was forked from."""
+        if self._control is not None and self._owner == os.getpid() and self._process and self._process.poll() is None:
             return self._control
         self._stop()
         if not hasattr(os, "fork"):
             raise MissingDependency("policies run in forked processes, which this system does not have; use Linux or macOS")
-        self._control = self._start()
-        return self._control
-
-    def _start(self) -> socket.socket:
-        control, theirs = socket.socketpair()
-        environment = {"PYTHONHASHSEED": str(self._hash_seed), "LC_ALL": "C.UTF-8", **dict.fromkeys(_THREAD_VARIABLES, "1")}
-        # Not -I: it would ignore the hash seed along with the environment, of which nothing else is passed on.
-        command = [self._interpreter, "-P", "-s", "-B", worker.__file__, str(theirs.fileno()), str(os.getpid())]
+        self._control, theirs = socket.socketpair()
         with theirs:
-            self._process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                env=environment,
-                cwd="/",
-                pass_fds=(theirs.fileno(),),
-                start_new_session=True,
-            )
-        control.settimeout(START_SECONDS)
+            self._process = self._spawn(theirs.fileno())
+        self._control.settimeout(START_SECONDS)
         try:
-            greeting = control.recv(1024)
+            greeting = self._control.recv(1024)
         except OSError as error:
             greeting = str(error).encode()
         if greeting != READY:
-            control.close()
             self._stop()
-            reason = greeting.decode("ascii", "replace") or "it died"
-            raise MissingDependency(f"the worker that runs policies does not start: {reason}")
-        control.settimeout(None)
-        return control
+            raise _no_worker(greeting.decode("ascii", "replace") or "it died")
+        self._control.settimeout(None)
+        return self._control
+
+    def _spawn(self, control: int) -> subprocess.Popen[bytes]:
+        environment = {"PYTHONHASHSEED": str(self._hash_seed), "LC_ALL": "C.UTF-8", **dict.fromkeys(_THREAD_VARIABLES, "1")}
+        # Not -I: it would ignore the hash seed along with the environment, of which nothing else is passed on.
+        command = [self._interpreter, "-P", "-B", worker.__file__, str(control), str(os.getpid())]
+        null = subprocess.DEVNULL
+        try:
+            return subprocess.Popen(
+                command,
+                stdin=null,
+                stdout=null,
+                stderr=null,
+                env=environment,
+                cwd="/",
+                pass_fds=(control,),
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise _no_worker(str(error)) from error
 
     def _stop(self) -> None:
+        process, control = self._process, self._control
+        self._process = self._control = None
+        if control is not None:
+            control.close()
+        if process is None:
+            return
         if self._owner != os.getpid():
-            self._abandon()
-        if self._control is not None:
-            self._control.close()
-        if self._process is not None:
-            try:
-                self._process.wait(END_SECONDS)
-            except subprocess.TimeoutExpired:
-                self._process.send_signal(signal.SIGKILL)
-                self._process.wait()
-        self._process = self._control = None
+            process.returncode = 0  # the child of another: not ours to wait for
+            self._owner = os.getpid()
+            return
+        try:
+            process.wait(END_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
 
-    def _abandon(self) -> None:
-        if self._control is not None:
-            self._control.close()
-        if self._process is not None:
-            self._process.returncode = 0  # another process's child: nothing to wait for
-        self._process = self._control = None
-        self._owner = os.getpid()
+
+def _no_worker(reason: str) -> MissingDependency:
+    return MissingDependency(f"the worker that runs policies does not start: {reason}")
