@@ -12,6 +12,7 @@ from mesa_pipeline.artifacts import Layout
 from mesa_pipeline.cli.terminal import Terminal
 from mesa_pipeline.config import Settings, load_settings
 from mesa_pipeline.datasets import DATASETS
+from mesa_pipeline.search.loop import SearchProgress, unwatched
 from mesa_pipeline.stages.context import Progress, StageContext, silent
 from mesa_pipeline.tracking import Tracker, open_tracker
 
@@ -29,9 +30,9 @@ class Options:
     skip_invalid: bool
     terminal: Terminal
 
-    def context(self, progress: Progress = silent) -> StageContext:
+    def context(self, progress: Progress = silent, watch_search: Callable[[SearchProgress], None] = unwatched) -> StageContext:
         layout = Layout(self.workspace, self.dataset)
-        return StageContext(layout, self.settings, self.data, self.skip_invalid, progress)
+        return StageContext(layout, self.settings, self.data, self.skip_invalid, progress, watch_search)
 
     def tracker(self) -> Tracker:
         return open_tracker(self.settings.tracking, Layout(self.workspace, self.dataset))

@@ -159,8 +159,8 @@ def _perform(options: Options, stages: Iterable[Stage]) -> None:
     summaries: list[Summary] = []
     terminal = options.terminal
     for stage in stages:
-        with terminal.progress() as progress:
-            summary = stage(options.context(progress))
+        with terminal.watching() as watchers:
+            summary = stage(options.context(watchers.progress, watchers.search))
         terminal.summary(summary)
         summaries.append(summary)
     terminal.result({"stages": summaries_json(summaries)})

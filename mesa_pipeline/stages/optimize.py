@@ -21,6 +21,7 @@ from mesa_pipeline.search.loop import Search
 from mesa_pipeline.search.proposers import Proposer, open_proposer
 from mesa_pipeline.search.result import Chosen, choose
 from mesa_pipeline.search.store import SearchStore
+from mesa_pipeline.search.ucb import bonus_to_spread
 from mesa_pipeline.stages.context import StageContext, open_reading
 from mesa_pipeline.stages.parallel import worker_count
 from mesa_pipeline.stages.search_tracking import SearchRecorder, tracked_search
@@ -239,9 +240,11 @@ def _copy_folder(made: Path, folder: Path) -> None:
 def _facts(context: StageContext, seed: int) -> dict[str, object]:
     frozen, result = read_frozen(context, seed), read_result(context, seed)
     tried = f"{result['evaluated']} evaluated, {result['duplicates']} duplicates, {result['invalid']} invalid"
+    ratio = bonus_to_spread(read_archive(context, seed).arms(result["directions"], context.settings.search))
     return {
         "chosen": frozen.name,
         "validation_score": round(100 * frozen.validation.score, 2),
         "validation_tokens": round(frozen.validation.tokens),
         "candidates": f"{result['planned']} planned: {tried}",
+        "bonus_to_spread": "unknown" if ratio is None else f"{ratio:.1f}",
     }
