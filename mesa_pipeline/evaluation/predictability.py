@@ -133,8 +133,8 @@ def _ridge(design: np.ndarray, targets: np.ndarray, queries: np.ndarray) -> np.n
 
     def error(penalty: float) -> float:
         residual = targets - level - standard @ weights(penalty)
-        freedom = len(design) - 1 - (values / (values + penalty)).sum()
-        return float((residual**2).sum() / freedom**2)
+        freedom = len(design) - 1 - float((values / (values + penalty)).sum())
+        return float((residual**2).sum()) / freedom**2 if freedom > 0 else math.inf
 
     fitted = weights(min(PENALTIES, key=error))
     predictions: np.ndarray = level + (queries[:, used] - centre[used]) / scale[used] @ fitted
