@@ -77,12 +77,28 @@ class EndpointSettings(Section):
     json_schema: bool
 
 
+class RoleSettings(Section):
+    max_tokens: Positive
+    temperature: Annotated[float, Field(ge=0.0, le=2.0)]
+
+
+class RolesSettings(Section):
+    summarize: RoleSettings
+    extract: RoleSettings
+    check: RoleSettings
+    answer: RoleSettings
+    judge: RoleSettings
+    select: RoleSettings
+    propose: RoleSettings
+
+
 class LlmSettings(Section):
     tokenizer: str
     embedder: str
     embedder_threads: Positive
     embedder_batch_size: Positive
     chat: EndpointSettings
+    roles: RolesSettings
 
 
 class EvidenceSettings(Section):
@@ -90,12 +106,15 @@ class EvidenceSettings(Section):
 
 
 class SummarySettings(Section):
+    builder: Literal["extractive", "llm"]
     window_chars: Positive
     max_chars_per_segment: Annotated[int, Field(ge=200)]
     max_chars_per_step: Positive
 
 
 class TemporalSettings(Section):
+    checker: Literal["none", "llm"]
+    max_requested: Positive
     top_k: Positive
     max_steps: Positive
     max_listed: Positive
@@ -103,6 +122,7 @@ class TemporalSettings(Section):
 
 
 class GraphSettings(Section):
+    builder: Literal["rules", "llm"]
     passage_chars: Positive
     passage_overlap_chars: Annotated[int, Field(ge=0)]
     triples_per_step: Positive

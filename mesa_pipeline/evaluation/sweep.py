@@ -2,21 +2,13 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
+from mesa_pipeline.evaluation.rewards import Judgement, Reward
 from mesa_pipeline.llm import TokenCounter
 from mesa_pipeline.reading import Reader
 from mesa_pipeline.reading.compose import COMPOSE_VERSION, Composer
 from mesa_pipeline.types import Answer, ComposedEvidence, Evidence, Outcome, Question
-
-
-class Reward(Protocol):
-    """Scores an answer against the question's reference: in [0, 1], higher is better (paper, Eq. 6)."""
-
-    @property
-    def name(self) -> str: ...
-
-    def score(self, question: Question, answer: str) -> float: ...
 
 
 @dataclass(frozen=True)
@@ -46,8 +38,8 @@ def sweep_question(
 ) -> list[Outcome]:
     """Outcomes of some subsets for one question, in the order given.
 
-    Subsets whose composed evidence is the same text (a structure returned nothing) share one answer, and so one call of the
-    reader. Pass the subsets in prefix order for a server that caches prefixes.
+    Subsets whose composed evidence is the same text (a structure returned nothing) share one answer and one judgement. Pass the
+    subsets in prefix order for a server that caches prefixes.
 
     Args:
         question: The question, with its reference answer.
@@ -57,18 +49,30 @@ def sweep_question(
         reading: Reader, token counter and reward.
     """
     composer = Composer(evidence, reading.counter)
-    answers: dict[tuple[str, ...], Answer] = {}
+    read: dict[tuple[str, ...], _Read] = {}
     outcomes: list[Outcome] = []
     for subset in subsets:
         composed = composer.compose(subset)
         sections = tuple(section.text for section in composed.sections)
-        if sections not in answers:
-            answers[sections] = reading.reader.answer(question.text, task, composed)
-        outcomes.append(_outcome(question, subset, composed, answers[sections], reading.reward))
+        if sections not in read:
+            read[sections] = _read(question, task, composed, reading)
+        outcomes.append(_outcome(question, subset, composed, read[sections]))
     return outcomes
 
 
-def _outcome(question: Question, subset: int, composed: ComposedEvidence, answer: Answer, reward: Reward) -> Outcome:
+@dataclass(frozen=True)
+class _Read:
+    answer: Answer
+    judgement: Judgement
+
+
+def _read(question: Question, task: str, composed: ComposedEvidence, reading: Reading) -> _Read:
+    answer = reading.reader.answer(question.text, task, composed)
     if answer.error is not None:
-        return Outcome(question.id, subset, None, composed.tokens, answer.text, error=answer.error)
-    return Outcome(question.id, subset, reward.score(question, answer.text), composed.tokens, answer.text)
+        return _Read(answer, Judgement(None, error=answer.error))
+    return _Read(answer, reading.reward.judge(question, task, answer.text))
+
+
+def _outcome(question: Question, subset: int, composed: ComposedEvidence, read: _Read) -> Outcome:
+    judgement = read.judgement
+    return Outcome(question.id, subset, judgement.score, composed.tokens, read.answer.text, judgement.error, judgement.reply)

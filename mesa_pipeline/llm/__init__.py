@@ -1,10 +1,12 @@
 """Models behind protocols: what the core asks of an embedder, of a token counter and of a language model."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
+
+from mesa_pipeline.errors import MissingDependency
 
 
 class Embedder(Protocol):
@@ -61,6 +63,16 @@ class Completion:
     finish_reason: str = "stop"
 
 
+Role = Literal["summarize", "extract", "check", "answer", "judge", "select", "propose"]
+"""What a language model is asked to be: each role samples in its own way and is counted apart."""
+
+
+class OpenChat(Protocol):
+    """Opens the language model of a role; its replies obey a JSON schema, where one is given and the endpoint can enforce it."""
+
+    def __call__(self, role: Role, schema: Mapping[str, Any] | None = None) -> "ChatModel": ...
+
+
 class ChatModel(Protocol):
     """A language model that continues a conversation.
 
@@ -83,3 +95,12 @@ class ChatModel(Protocol):
             MissingDependency: The model cannot be reached at all.
         """
         ...
+
+
+def no_chat(role: Role, schema: Mapping[str, Any] | None = None) -> ChatModel:
+    """Where no language model was set up.
+
+    Raises:
+        MissingDependency: Always.
+    """
+    raise MissingDependency(f"the role {role!r} needs a language model, and none is set up here")

@@ -13,7 +13,7 @@ from typing import Literal
 
 from mesa_pipeline.errors import ArtifactError
 
-Phase = Literal["build", "retrieve", "answer", "judge", "select", "propose", "embed", "check"]
+Phase = Literal["build", "retrieve", "answer", "judge", "select", "propose"]
 SCHEMA = """
 create table if not exists attempts (
     id integer primary key, at text not null default (strftime('%Y-%m-%dT%H:%M:%fZ')), phase text not null, model text not null,

@@ -9,7 +9,7 @@ import numpy as np
 
 from mesa_pipeline.artifacts import fingerprint
 from mesa_pipeline.config import Settings
-from mesa_pipeline.llm import Embedder
+from mesa_pipeline.llm import Embedder, OpenChat, no_chat
 from mesa_pipeline.types import Evidence, Trajectory
 
 M = TypeVar("M")
@@ -25,10 +25,11 @@ class StoredMemory:
 
 @dataclass(frozen=True)
 class StructureContext:
-    """What a structure may be made from. ``embedder`` opens the model on first use: most structures never ask."""
+    """What a structure may be made from. ``embedder`` and ``chat`` open a model on first use: most structures never ask."""
 
     settings: Settings
     embedder: Callable[[], Embedder]
+    chat: OpenChat = no_chat
 
 
 class MemoryStructure(ABC, Generic[M]):

@@ -89,7 +89,7 @@ class TemporalMemory(MemoryStructure[StepStore]):
         return {
             "version": VERSION,
             "bm25": self._bm25.model_dump(),
-            "selection": self._selection.model_dump(),
+            "selection": self._selection.model_dump(exclude={"checker", "max_requested"}),
             "max_chars_per_step": self._max_chars,
             "checker": self._checker and dict(self._checker.identity()),
         }

@@ -1,0 +1,65 @@
+"""A language model as judge of answers (paper, Section 5.1 and Appendix C.4; AMA-Bench's protocol)."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from mesa_pipeline.errors import DataError, ModelError
+from mesa_pipeline.evaluation.rewards import Judgement
+from mesa_pipeline.llm import ChatModel, Message
+from mesa_pipeline.llm.prompts import Prompt
+from mesa_pipeline.llm.structured import without_reasoning
+from mesa_pipeline.types import Question
+
+PROMPT = Path(__file__).parent / "prompts" / "judge.md"
+VERDICT = re.compile(r"(?<!\w)(yes|no)(?!\w)", re.IGNORECASE)
+UNREADABLE = "the judge's reply holds neither yes nor no"
+MAX_REPLY_CHARS = 400
+
+
+@dataclass(frozen=True)
+class LlmJudge:
+    """Right or wrong, 1 or 0, in the eyes of a language model; unscored where it gives no readable verdict.
+
+    Attributes:
+        model: Who judges.
+        asks: How often an unreadable verdict is asked for again, each time with another seed.
+    """
+
+    model: ChatModel
+    asks: int
+
+    @property
+    def name(self) -> str:
+        return f"llm_judge:{self.model.name}:{Prompt.load(PROMPT).fingerprint}"
+
+    def judge(self, question: Question, task: str, answer: str) -> Judgement:
+        """Grade an answer.
+
+        Raises:
+            DataError: The question has no reference answer.
+        """
+        if question.answer is None:
+            raise DataError(f"question {question.id!r} has no reference answer; it can be asked, not scored")
+        prompt = Prompt.load(PROMPT).fill(
+            task_type=question.qa_type or "(not given)",
+            task=task or "(not given)",
+            question=question.text,
+            reference=question.answer,
+            answer=answer or "(no answer)",
+        )
+        reply = ""
+        for seed in range(self.asks):
+            try:
+                reply = self.model.complete([Message("user", prompt)], seed).text
+            except ModelError as error:
+                return Judgement(None, error=f"judge: {error}")
+            if (verdict := read_verdict(reply)) is not None:
+                return Judgement(float(verdict), reply[:MAX_REPLY_CHARS])
+        return Judgement(None, reply[:MAX_REPLY_CHARS], error=UNREADABLE)
+
+
+def read_verdict(reply: str) -> bool | None:
+    """The last whole word yes or no outside of any reasoning decides; ``None`` where there is neither."""
+    found = VERDICT.findall(without_reasoning(reply))
+    return found[-1].lower() == "yes" if found else None
