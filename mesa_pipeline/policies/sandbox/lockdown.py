@@ -24,6 +24,8 @@ JOB_FD = 3
 UNPRIVILEGED_ID = 65534
 """User and group ``nobody`` of every Linux."""
 
+_MOST_DESCRIPTORS = 1 << 16
+"""More than the parent ever has; the system's own limit may be endless, and some systems close them one by one."""
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS = 1, 4, 22, 38
 _SECCOMP_MODE_FILTER = 2
 _SECCOMP_ALLOW, _SECCOMP_KILL_PROCESS, _SECCOMP_EPERM = 0x7FFF0000, 0x80000000, 0x00050001
@@ -80,7 +82,7 @@ def confine(job_fd: int, cpu_seconds: int, memory_bytes: int, parent: int) -> li
 def _keep_only(job_fd: int) -> None:
     if job_fd != JOB_FD:
         os.dup2(job_fd, JOB_FD)
-    os.closerange(JOB_FD + 1, max(resource.getrlimit(resource.RLIMIT_NOFILE)[0], JOB_FD + 1))
+    os.closerange(JOB_FD + 1, _MOST_DESCRIPTORS)
 
 
 def _drop_user() -> list[str]:
