@@ -1,8 +1,8 @@
 """A chosen policy as files that nobody changes any more: ``policy.json``, ``state.json`` and ``manifest.json``.
 
-Beside them may stand ``policy.py``, the source of a policy that is code, and ``values.json``: what each subset is expected to
-be worth, for choosing within a token budget. The
-manifest is removed first and written last, so after a kill there is either no manifest or a whole frozen policy.
+Beside them may stand ``policy.py``, the source of a policy that is code, and ``values.json``, what each subset is expected to
+be worth, for choosing within a token budget. The manifest is removed first and written last, so after a kill there is either
+no manifest or a whole frozen policy.
 """
 
 import hashlib

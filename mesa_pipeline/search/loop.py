@@ -147,8 +147,7 @@ class Search:
         arms = archive.arms(self._names, self.settings)
         exploited = exploited_arm(arms)
         parent = archive.frontier.direction
-        avoid = [exploited, *archive.backed_off(iteration, self.settings)]
-        explored = explored_arm(arms, avoid)
+        explored = explored_arm(arms, exploited, archive.backed_off(iteration, self.settings))
         return {"exploit": exploited, "explore": explored, "repair": parent if parent in self._names else explored}
 
     def _propose(self, iteration: int, slot: Slot, arm: str, archive: Archive) -> None:

@@ -49,9 +49,13 @@ def exploited_arm(arms: Sequence[ArmStatistics]) -> str:
     return min(visited, key=lambda arm: (-arm.value, arm.pulls)).direction if visited else explored_arm(arms)
 
 
-def explored_arm(arms: Sequence[ArmStatistics], avoid: Sequence[str] = ()) -> str:
-    """The arm of highest index outside ``avoid``, or of all when none is left. Ties go to fewer pulls, then to the first."""
-    open_arms = [arm for arm in arms if arm.direction not in avoid] or list(arms)
+def explored_arm(arms: Sequence[ArmStatistics], exploited: str | None = None, backed_off: Sequence[str] = ()) -> str:
+    """The arm of highest index that is neither exploited nor backed off. Ties go to fewer pulls, then to the first.
+
+    Where there is no such arm it is the exploited one, and where every arm is backed off the highest of all.
+    """
+    others = [arm for arm in arms if arm.direction not in backed_off]
+    open_arms = [arm for arm in others if arm.direction != exploited] or others or list(arms)
     return min(open_arms, key=lambda arm: (-arm.ucb, arm.pulls)).direction
 
 
