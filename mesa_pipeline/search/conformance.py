@@ -21,7 +21,8 @@ _NOTHING: _Paths = frozenset()
 _ROOTS = {"fit": ("rows", "ctx"), "select": ("state", "q")}
 _READ_BY_KEY = frozenset({"get", "pop", "setdefault"})
 _LONGEST_PATH = 6
-_MOST_PATHS = 200  # of one name: what a policy makes of its own keys must not grow without end
+_MOST_PATHS = 100  # of one name: what a policy makes of its own keys must not grow without end
+_MOST_ROUNDS = 12  # a value handed on that many times against the order of the source is lost
 
 
 def unused_signals(source: str, required: Sequence[str]) -> tuple[str, ...]:
@@ -67,20 +68,22 @@ class _Reading:
         self._values: dict[tuple[str, str], _Paths] = {}
         self._returned: dict[str, _Paths] = {}
         self._reads: set[_Path] = set()
-        self._changed = True
+        self._changed = False
 
     def rounds(self) -> Iterator[set[_Path]]:
         """What is known to be read after each look at the whole source; the last one has it all."""
         for name, roots in _ROOTS.items():
             if name in self._outer:
                 self._bind(name, self._outer[name], [frozenset({(root,)}) for root in roots])
-        while self._changed:
+        for _ in range(_MOST_ROUNDS):
             self._changed = False
             for name in _reached(self._outer, self._used):
                 function = self._outer[name]
                 for part in function.body if isinstance(function, ast.FunctionDef) else [function.body]:
                     self._run(name, part)
             yield self._reads
+            if not self._changed:
+                return
 
     def _run(self, scope: str, node: ast.AST) -> None:
         """Follow the values through one statement, or expression, and those inside it."""

@@ -14,12 +14,13 @@ import json
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 from mesa_pipeline.errors import GateError, Violation
 from mesa_pipeline.policies.sandbox.canonical import canonical_sha256, is_assignment_of
 from mesa_pipeline.policies.sandbox.grammar import GateLimits, tree_violations
-from mesa_pipeline.policies.sandbox.scopes import parse
+from mesa_pipeline.policies.sandbox.scopes import kept_between_calls, parse
 
 _SIGNATURES = {"fit": ("rows", "ctx"), "select": ("state", "q")}
 _MAX_REPORTED = 20
@@ -60,7 +61,8 @@ def require_valid(source: str, limits: GateLimits = DEFAULT_LIMITS) -> PolicyCod
         GateError: Something in it is refused; says what, where, and what to write instead.
     """
     tree = _parsed(source, limits)
-    found = sorted({*tree_violations(tree, limits), *_outline_violations(tree)})
+    first = islice(tree_violations(tree, limits), _MAX_REPORTED)
+    found = sorted({*first, *kept_between_calls(tree), *_outline_violations(tree)})
     if found:
         raise GateError([_plain(violation) for violation in found[:_MAX_REPORTED]])
     _compile(tree)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from mesa_pipeline.errors import Violation
 from mesa_pipeline.policies.sandbox.facades import BUILTINS, FACADES, METHODS
-from mesa_pipeline.policies.sandbox.scopes import bound_names, kept_between_calls
+from mesa_pipeline.policies.sandbox.scopes import bound_names
 
 _PROVIDED = ", ".join(FACADES)
 _ALLOWED_NODES: tuple[type[ast.AST], ...] = (
@@ -95,21 +95,25 @@ class _Context:
 
 
 def tree_violations(tree: ast.Module, limits: GateLimits) -> Iterator[Violation]:
-    """What a parsed source holds beyond the allowed syntax, names, attributes and sizes, in no particular order."""
+    """What a parsed source holds beyond the allowed syntax, names, attributes and sizes, in the order of the source.
+
+    Each is looked for only when asked for: advice takes longer than a verdict, and a hostile source can call for a lot of it.
+    """
     context = _Context(limits, bound_names(tree))
+    for place in sorted(_places(tree, limits), key=lambda place: place.position):
+        yield from (Violation(*place.position, message) for message in _messages(place, context))
+
+
+def _places(tree: ast.Module, limits: GateLimits) -> Iterator[_Place]:
+    """Every node to check: not what lies within a refused one, nor the name that a namespace's member is read of."""
     waiting = [_Place(tree, (1, 1), 0, 0)]
     while waiting:
         place = waiting.pop()
-        node = place.node
-        if isinstance(node, ast.Attribute) and _is_facade(node.value):
-            children: list[ast.AST] = []
-        else:
-            children = list(ast.iter_child_nodes(node))
-        messages = list(_messages(place, context))
-        yield from (Violation(*place.position, message) for message in messages)
-        if isinstance(node, _ALLOWED_NODES) and place.depth <= limits.depth:
-            waiting.extend(_below(place, child) for child in children)
-    yield from kept_between_calls(tree)
+        yield place
+        if isinstance(place.node, ast.Attribute) and _is_facade(place.node.value):
+            continue
+        if isinstance(place.node, _ALLOWED_NODES) and place.depth <= limits.depth:
+            waiting.extend(_below(place, child) for child in ast.iter_child_nodes(place.node))
 
 
 def _below(place: _Place, child: ast.AST) -> _Place:

@@ -111,7 +111,7 @@ def _matches(literal: str, known: Sequence[str], limits: LeakageLimits) -> int:
 def _identifier(literal: str, ids: Sequence[str]) -> str | None:
     if _UUID.search(literal) or _HEX.search(literal):
         return "looks like an identifier; a policy never sees one"
-    if any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", literal) for name in ids if len(name) > 2):
+    if any(name in literal and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", literal) for name in ids if len(name) > 2):
         return "names an episode or a question; a policy never sees its id"
     return None
 

@@ -29,7 +29,7 @@ def fit(rows: list, ctx: dict) -> dict:
     total = [0.0] * 31
     cells = collections.defaultdict(lambda: [[0.0] * 31, 0])
     for row in rows:
-        worth = [score - price * tokens for score, tokens in zip(row["y"], row["tok"])]
+        worth = [(score or 0.0) - price * (tokens or 0) for score, tokens in zip(row["y"], row["tok"])]
         cell = cells[row["meta"].get("domain", "")]
         cell[1] += 1
         for k, value in enumerate(worth):
@@ -84,8 +84,8 @@ def _bag(text):
 
 def fit(rows, ctx):
     def entry(row):
-        return {"bag": dict(_bag(row["question"])), "y": [round(v, 4) for v in row["y"]]}
-    return {"rows": [entry(row) for row in rows][:200], "groups": len(set(ctx["groups"]))}
+        return {"bag": dict(_bag(row["question"])), "y": [round(v or 0.0, 4) for v in row["y"]]}
+    return {"rows": [entry(row) for row in rows][:200], "groups": len({row["group"] for row in rows})}
 
 def _cosine(a, b):
     dot = sum(count * b.get(word, 0) for word, count in a.items())

@@ -112,7 +112,7 @@ def outcome(sandbox: Sandbox, source: str, bait: Bait) -> str:
     """What the host makes of a policy, in a text: all that any later step could get to see."""
     questions = bait.questions
     try:
-        state = sandbox.fit(source, json.dumps(bait.rows).encode(), {"lambda": 1e-6, "groups": [0, 0, 1, 1]})
+        state = sandbox.fit(source, json.dumps(bait.rows).encode(), {"lambda": 1e-6})
         replies = sandbox.select(source, state, json.dumps(questions).encode())
         again = sandbox.select(source, state, json.dumps(questions[::-1]).encode(), hash_seed=1)
     except SandboxFailure as failure:
