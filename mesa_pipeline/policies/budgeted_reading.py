@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from mesa_pipeline.policies.base import PolicyInput
 from mesa_pipeline.policies.budget import NOTHING, TokenBudget, choose_within, most_structures_of
 from mesa_pipeline.policies.values import ValueModel
 from mesa_pipeline.reading.compose import Composer
-from mesa_pipeline.reading.fitting import cut_to_fit, exact_tokens
+from mesa_pipeline.reading.fitting import compose_all, cut_to_fit, exact_tokens
 from mesa_pipeline.types import ComposedEvidence, Evidence
 
 Retrieve = Callable[[Iterable[str]], Mapping[str, Evidence]]
@@ -29,7 +30,7 @@ class BudgetedReading:
         subset: Mask of what is read, or ``NOTHING``.
         evidence: What is read of each structure, by code.
         composed: The same as the reader will see it: at most ``limit`` tokens.
-        cut: Code of the structure whose evidence was cut to fit; ``None`` where all is whole.
+        cut: Code of the structure of which not all is read; ``None`` where every one is whole.
         reason: What became of the policy's choice, in one line.
     """
 
@@ -56,12 +57,12 @@ class BudgetedReading:
 def read_within(
     budget: TokenBudget, wanted: int, question: PolicyInput, retrieve: Retrieve, counter: TokenCounter
 ) -> BudgetedReading:
-    """Read what the policy wants where it fits, else the worthiest that does.
+    """Read what the policy wants where it fits, else the worthiest subset that does and, in the room left, of what is wanted as
+    much as fits.
 
-    Where it does not fit, all five structures are retrieved and each of the 31 subsets is counted exactly: sections share
-    steps, so their tokens do not add up. Without a model of expected values nothing but the structures wanted is looked at,
-    and the most of them that fit are read. Where nothing fits whole, the worthiest structure's evidence is cut; where not
-    even that leaves anything, nothing is read.
+    Where the choice does not fit, all five structures are retrieved and each of the 31 subsets is counted exactly: sections
+    share steps, so their tokens do not add up. Without a model of expected values nothing but the structures wanted is looked
+    at, and the most of them that fit are read. Where not even the smallest piece fits, nothing is read.
 
     Args:
         budget: The limit, and how to choose within it.
@@ -70,25 +71,23 @@ def read_within(
         retrieve: Retrieves evidence.
         counter: Counts evidence tokens.
     """
-    composer = Composer(retrieve(subsets.decode(wanted)), counter)
-    wanted_tokens, limit = exact_tokens(composer.compose(wanted), counter), budget.limit
+    found, limit = retrieve(subsets.decode(wanted)), budget.limit
+    wanted_tokens = exact_tokens(Composer(found, counter).compose(wanted), counter)
     if wanted_tokens <= limit:
-        found = _Found(wanted, composer.evidence)
         reason = f"its {wanted_tokens:,} tokens are within the {limit:,} allowed"
-    else:
-        among = _alternatives(budget.values, wanted, question, retrieve, counter)
-        found = among.best_whole(limit) or among.best_cut(limit) or _Found(NOTHING, {})
-        told = f"{subsets.label(wanted)} has {wanted_tokens:,} tokens, more than the {limit:,} allowed"
-        reason = f"{told}; {_consequence(found, informed=budget.values is not None)}"
-    composed = Composer(found.evidence, counter).compose(found.subset) if found.subset else ComposedEvidence()
-    return BudgetedReading(limit, wanted, wanted_tokens, found.subset, found.evidence, composed, found.cut, reason)
+        return BudgetedReading(limit, wanted, wanted_tokens, wanted, found, compose_all(found, counter), None, reason)
+    among = _alternatives(budget.values, wanted, question, retrieve, counter)
+    whole = among.best_whole(limit)
+    read, cut = among.filled(whole, wanted, limit)
+    told = f"{subsets.label(wanted)} has {wanted_tokens:,} tokens, more than the {limit:,} allowed"
+    reason = f"{told}; {_consequence(whole, read, informed=budget.values is not None)}"
+    subset = subsets.encode(read) if read else NOTHING
+    return BudgetedReading(limit, wanted, wanted_tokens, subset, read, compose_all(read, counter), cut, reason)
 
 
-@dataclass(frozen=True)
-class _Found:
-    subset: int
-    evidence: Mapping[str, Evidence]
-    cut: str | None = None
+class _Filled(NamedTuple):
+    read: dict[str, Evidence]
+    cut: str | None
 
 
 @dataclass(frozen=True)
@@ -99,44 +98,56 @@ class _Alternatives:
     tokens: np.ndarray
     worth: np.ndarray
 
-    def best_whole(self, limit: int) -> _Found | None:
-        """The worthiest subset that fits as it is."""
+    def best_whole(self, limit: int) -> dict[str, Evidence]:
+        """Evidence of the worthiest subset that fits as it is; empty where none does."""
         tokens = self.tokens.copy()
         while True:
             (chosen,) = choose_within(np.array([NOTHING]), self.worth[np.newaxis], tokens[np.newaxis], limit).tolist()
             if chosen == NOTHING:
-                return None
+                return {}
             exact = exact_tokens(self.composer.compose(chosen), self.composer.counter)
             if exact <= limit:
-                return _Found(chosen, {code: self.composer.evidence[code] for code in subsets.decode(chosen)})
+                return {code: self.composer.evidence[code] for code in subsets.decode(chosen)}
             tokens[chosen - 1] = exact  # only a counter that does not add up over sections comes here
 
-    def best_cut(self, limit: int) -> _Found | None:
-        """The worthiest single structure of which something fits."""
+    def filled(self, whole: Mapping[str, Evidence], wanted: int, limit: int) -> "_Filled":
+        """What is read whole, and beside it the structures wanted, worthiest first, until one has to be cut.
+
+        Where nothing is read whole, the worthiest structure that has a piece that fits comes first, wanted or not.
+        """
+        read = dict(whole)
+        for code in self._by_worth():
+            if code in read or (read and code not in subsets.decode(wanted)):
+                continue
+            part = cut_to_fit(self.composer.evidence[code], limit, self.composer.counter, beside=read)
+            if part.is_empty:
+                continue
+            read[code] = part
+            if part != self.composer.evidence[code]:
+                return _Filled(read, code)
+        return _Filled(read, None)
+
+    def _by_worth(self) -> list[str]:
+        """Structures that returned something and may be read, worthiest first; ties go to fewer tokens, then to S T G V R."""
         singles = [mask for mask in subsets.SINGLE_SUBSETS if self.tokens[mask - 1] > 0 and np.isfinite(self.worth[mask - 1])]
-        for mask in sorted(singles, key=lambda mask: (-self.worth[mask - 1], self.tokens[mask - 1], mask)):
-            (code,) = subsets.decode(mask)
-            left = cut_to_fit(self.composer.evidence[code], limit, self.composer.counter)
-            if not left.is_empty:
-                return _Found(mask, {code: left}, cut=code)
-        return None
+        singles.sort(key=lambda mask: (-self.worth[mask - 1], self.tokens[mask - 1]))
+        return [code for mask in singles for code in subsets.decode(mask)]
 
 
 def _alternatives(
     values: ValueModel | None, wanted: int, question: PolicyInput, retrieve: Retrieve, counter: TokenCounter
 ) -> _Alternatives:
-    codes = subsets.STRUCTURE_CODES if values else subsets.decode(wanted)
-    composer = Composer(retrieve(codes), counter)
+    composer = Composer(retrieve(subsets.STRUCTURE_CODES if values else subsets.decode(wanted)), counter)
     tokens = np.array([composer.compose(mask).tokens for mask in subsets.ALL_SUBSETS], dtype=np.float64)
     return _Alternatives(composer, tokens, values.worth(question, tokens) if values else most_structures_of(wanted))
 
 
-def _consequence(found: _Found, informed: bool) -> str:
-    if found.subset == NOTHING:
-        return "nor does a piece of any evidence fit, so nothing is read"
-    name = subsets.label(found.subset)
-    if found.cut:
-        return f"nor does any other choice fit, so {name} is cut"
-    if informed:
-        return f"of what fits, {name} has the highest expected value"
-    return f"{name} is the most of it that fits (a fixed choice says nothing of what its parts are worth)"
+def _consequence(whole: Mapping[str, Evidence], read: Mapping[str, Evidence], informed: bool) -> str:
+    if not read:
+        return "not a piece of any evidence fits, so nothing is read"
+    added = "+".join(code for code in read if code not in whole)
+    if not whole:
+        return f"nothing fits whole, so of {added} is read what fits"
+    why = "has the highest expected value" if informed else "is the most (a fixed choice says not what its parts are worth)"
+    chosen = f"of what fits, {subsets.label(subsets.encode(whole))} {why}"
+    return f"{chosen}; of {added} is added what fits" if added else chosen

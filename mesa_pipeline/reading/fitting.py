@@ -1,11 +1,11 @@
-"""Cutting one structure's evidence to a number of tokens, for when not even the smallest evidence fits a budget."""
+"""Cutting evidence to a number of tokens, piece by piece."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
+from mesa_pipeline import subsets
 from mesa_pipeline.llm import TokenCounter
 from mesa_pipeline.reading.compose import Composer
-from mesa_pipeline.subsets import encode
 from mesa_pipeline.types import ComposedEvidence, Evidence, EvidenceItem
 
 
@@ -14,55 +14,69 @@ def exact_tokens(composed: ComposedEvidence, counter: TokenCounter) -> int:
     return max(composed.tokens, counter.count(composed.text))
 
 
-def cut_to_fit(evidence: Evidence, limit: int, counter: TokenCounter) -> Evidence:
-    """As much of a structure's evidence as fits when read alone, heading included; empty where nothing does.
+def compose_all(evidence: Mapping[str, Evidence], counter: TokenCounter) -> ComposedEvidence:
+    """Everything given, composed; nothing gives no section."""
+    return Composer(evidence, counter).compose(subsets.FULL_SUBSET)
+
+
+def cut_to_fit(evidence: Evidence, limit: int, counter: TokenCounter, beside: Mapping[str, Evidence] | None = None) -> Evidence:
+    """As much of a structure's evidence as fits; empty where nothing does.
 
     The pieces are taken by falling score, those without one as they stand, each whole if it still fits; then the first that
     did not is cut short to fill what room is left. What is kept stands in the order of the original.
 
     Args:
         evidence: What the structure returned.
-        limit: Most tokens of the composed section.
+        limit: Most tokens of everything composed, headings included.
         counter: Counts them.
+        beside: Evidence of other structures that is read too, and stays as it is.
     """
+    room = _Room(limit, counter, beside or {}, evidence)
     kept: dict[int, EvidenceItem] = {}
     left_out: list[int] = []
     for position in _by_score(evidence.items):
-        if _fits(evidence, kept | {position: evidence.items[position]}, limit, counter):
+        if room.has(kept | {position: evidence.items[position]}):
             kept[position] = evidence.items[position]
         else:
             left_out.append(position)
-    if left_out:
-        kept |= _cut_short(evidence, kept, left_out[0], limit, counter)
-    return _with_items(evidence, kept, truncated=evidence.truncated or bool(left_out))
+    if not left_out:
+        return evidence
+    kept |= _cut_short(left_out[0], kept, room)
+    return replace(room.with_items(kept), truncated=True)
 
 
-def _by_score(items: Sequence[EvidenceItem]) -> list[int]:
+@dataclass(frozen=True)
+class _Room:
+    """What may still be read of one structure."""
+
+    limit: int
+    counter: TokenCounter
+    beside: Mapping[str, Evidence]
+    evidence: Evidence
+
+    def has(self, items: Mapping[int, EvidenceItem]) -> bool:
+        """Whether these of the structure's pieces, by position, fit."""
+        tried = {**self.beside, self.evidence.structure: self.with_items(items)}
+        return exact_tokens(compose_all(tried, self.counter), self.counter) <= self.limit
+
+    def with_items(self, items: Mapping[int, EvidenceItem]) -> Evidence:
+        return replace(self.evidence, items=tuple(items[position] for position in sorted(items)))
+
+
+def _by_score(items: Sequence[EvidenceItem]) -> Iterable[int]:
     return sorted(range(len(items)), key=lambda position: -(items[position].score or 0.0))
 
 
-def _cut_short(
-    evidence: Evidence, kept: dict[int, EvidenceItem], position: int, limit: int, counter: TokenCounter
-) -> dict[int, EvidenceItem]:
-    """The longest beginning found, by halving, of one piece that fits beside those kept; none where not a word does."""
-    item = evidence.items[position]
+def _cut_short(position: int, kept: Mapping[int, EvidenceItem], room: _Room) -> dict[int, EvidenceItem]:
+    """The longest beginning found, by halving, of one piece that fits beside those kept; none where not a character does."""
+    item = room.evidence.items[position]
     best: dict[int, EvidenceItem] = {}
     low, high = 0, len(item.text)
     while high - low > 1:
         middle = (low + high) // 2
         tried = {position: replace(item, text=item.text[:middle].rstrip(), is_record=False)}
-        if tried[position].text and _fits(evidence, kept | tried, limit, counter):
+        if tried[position].text and room.has({**kept, **tried}):
             low, best = middle, tried
         else:
             high = middle
     return best
-
-
-def _fits(evidence: Evidence, items: dict[int, EvidenceItem], limit: int, counter: TokenCounter) -> bool:
-    tried = _with_items(evidence, items, evidence.truncated)
-    composed = Composer({evidence.structure: tried}, counter).compose(encode([evidence.structure]))
-    return exact_tokens(composed, counter) <= limit
-
-
-def _with_items(evidence: Evidence, items: dict[int, EvidenceItem], truncated: bool) -> Evidence:
-    return Evidence(evidence.structure, tuple(items[position] for position in sorted(items)), truncated)
