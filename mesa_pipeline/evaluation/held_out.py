@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -78,6 +78,7 @@ class TestResult:
         choices: Mask the frozen policy chose, with labels, by question id.
         validation: The frozen policy on the validation questions it was chosen on.
         receipt: What was tested on what, and when.
+        others: Masks that every other row chose, by its name, in the order of the question ids; random chooses none.
     """
 
     dataset: str
@@ -87,6 +88,7 @@ class TestResult:
     choices: Mapping[str, int]
     validation: Evaluation
     receipt: Receipt
+    others: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     @property
     def inflation(self) -> float:
@@ -120,6 +122,7 @@ class TestResult:
             choices=dict(value["choices"]),
             validation=Evaluation(**value["validation"]),
             receipt=Receipt(**value["receipt"]),
+            others={name: tuple(masks) for name, masks in value.get("others", {}).items()},
         )
 
 
@@ -153,21 +156,23 @@ def held_out_test(
     test, lambda_ = splits.test, settings.search.lambda_
     labels = settings.search.labels
     choices = frozen.choices(policy_inputs(test, labels))
-    rows = [
-        _Row(FROZEN_ROW, "frozen", outcomes_of(test, choices, FROZEN_ROW)),
+    own = _chosen_row(FROZEN_ROW, "frozen", test, choices)
+    others = [
         _policy_row(frozen, test, LABEL_FREE_ROW, "frozen", labels=False),
         *_baseline_rows(splits, FitContext.of(settings, seed), settings),
         _Row("random", "random", random_outcomes(test)),
-        _Row("oracle", "oracle", outcomes_of(test, oracle_choices(test, lambda_), "oracle")),
+        _chosen_row("oracle", "oracle", test, oracle_choices(test, lambda_)),
     ]
+    by_id = sorted(range(len(test)), key=lambda row: test.questions[row].id)
     return TestResult(
         dataset=dataset,
         seed=seed,
         frozen=frozen.name,
-        comparisons=_compare(rows, test, settings),
+        comparisons=_compare([own, *others], test, settings),
         choices={question.id: int(mask) for question, mask in zip(test.questions, choices, strict=True)},
         validation=evaluate_policy(frozen, fully_scored(splits.validation), lambda_, labels),
         receipt=receipt,
+        others={row.name: tuple(row.choices[by_id].tolist()) for row in others if row.choices is not None},
     )
 
 
@@ -176,10 +181,15 @@ class _Row:
     name: str
     kind: EvaluationKind
     outcomes: PerQuestion
+    choices: np.ndarray | None = None
+
+
+def _chosen_row(name: str, kind: EvaluationKind, test: OutcomeMatrix, choices: np.ndarray) -> _Row:
+    return _Row(name, kind, outcomes_of(test, choices, name), choices)
 
 
 def _policy_row(fitted: FittedPolicy, test: OutcomeMatrix, name: str, kind: EvaluationKind, labels: bool) -> _Row:
-    return _Row(name, kind, outcomes_of(test, fitted.choices(policy_inputs(test, labels)), name))
+    return _chosen_row(name, kind, test, fitted.choices(policy_inputs(test, labels)))
 
 
 def _baseline_rows(splits: SplitOutcomes, context: FitContext, settings: Settings) -> list[_Row]:

@@ -21,6 +21,9 @@ from mesa_pipeline.stages.table import read_table
 from mesa_pipeline.tracking import Tracker
 from mesa_pipeline.types import Summary
 
+RESULT_VERSION = 2
+"""Raised when a test stores something else for the same policy and outcomes."""
+
 
 def test(context: StageContext, seed: int, tracker: Tracker) -> Summary:
     """Test the frozen policy of a seed, and every baseline beside it.
@@ -75,7 +78,7 @@ def _receipt(context: StageContext, seed: int, manifest: str, outcomes: str) -> 
 def _test_fingerprint(context: StageContext, receipt: Receipt) -> str:
     settings = context.settings
     sections = [settings.evaluation.model_dump(), settings.search.model_dump(), settings.policies.model_dump()]
-    return fingerprint("test", receipt.manifest_sha256, receipt.outcomes_sha256, sections)
+    return fingerprint("test", RESULT_VERSION, receipt.manifest_sha256, receipt.outcomes_sha256, sections)
 
 
 def _stored_fingerprint(context: StageContext, seed: int) -> str | None:

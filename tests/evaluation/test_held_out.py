@@ -66,6 +66,16 @@ def test_the_ladder_is_complete(splits, run):
         result.row("no such row")
 
 
+def test_what_every_row_chose_gives_its_score_again(splits, run):
+    result = run(splits)
+    rows = sorted(range(len(splits.test)), key=lambda row: splits.test.questions[row].id)
+    named = [comparison.evaluation.name for comparison in result.comparisons]
+    assert set(result.others) == set(named) - {FROZEN_ROW, "random"}
+    for name, masks in result.others.items():
+        scores = splits.test.scores[rows, np.array(masks) - 1]
+        assert scores.mean() == pytest.approx(result.row(name).evaluation.score)
+
+
 def test_reading_all_differs_from_itself_by_nothing(splits, run):
     interval = run(splits).row("all").versus_all
     assert (interval.low, interval.mean, interval.high) == (0.0, 0.0, 0.0)
