@@ -23,15 +23,17 @@ class LeakageLimits:
     """Where a cue ends and memory begins.
 
     Attributes:
-        chars: Length from which a single literal that is rare among the texts is flagged.
+        chars: Length from which one literal that is rare among the texts is flagged, if it has ``words`` too.
+        words: Number of words from which one is flagged, if it has ``chars`` too.
         common: Number of texts from which a literal is a cue that they share.
-        literals: Number of rare shorter literals that a source may hold.
+        literals: Number of other rare literals that a source may hold: an innocent list of cues has some.
         short: Length from which those are counted.
     """
 
     chars: int = 12
+    words: int = 3
     common: int = 3
-    literals: int = 10
+    literals: int = 40
     short: int = 4
 
 
@@ -66,7 +68,7 @@ def memorised_text(
     rare: dict[str, _Literal] = {}
     for literal in _literals(tree):
         matches = _matches(literal.text, known, limits)
-        if matches and len(_normal(literal.text)) >= limits.chars:
+        if matches and _is_phrase(_normal(literal.text), limits):
             found.append(
                 literal.flagged(f"stands word for word in {matches} of the questions and answers; find a cue that many share")
             )
@@ -75,7 +77,7 @@ def memorised_text(
         if reason := _identifier(literal.text, ids):
             found.append(literal.flagged(reason))
     if len(rare) > limits.literals:
-        message = f"{len(rare)} words stand in one or two questions each, {limits.literals} at most; find cues that many share"
+        message = f"and others: {len(rare)} words stand in one or two questions each, {limits.literals} at most; find cues that many share"
         found.append(min(rare.values()).flagged(message))
     return tuple(sorted(found))
 
@@ -97,6 +99,10 @@ def memorised_state(state: Any, texts: Sequence[str], limits: LeakageLimits = DE
         )
         for text in whole
     )
+
+
+def _is_phrase(normal: str, limits: LeakageLimits) -> bool:
+    return len(normal) >= limits.chars and len(normal.split()) >= limits.words
 
 
 def _matches(literal: str, known: Sequence[str], limits: LeakageLimits) -> int:

@@ -1,5 +1,8 @@
 import ast
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -176,3 +179,28 @@ def test_warnings_of_the_compiler_are_no_verdict(recwarn):
     source = body("x = re.search('\\d', q['question'])\nif x is 1:\n    pass")
     assert gate.check(source) == ()
     assert not recwarn.list
+
+
+def test_verdicts_are_the_same_under_any_hash_seed():
+    program = (
+        "from mesa_pipeline.policies.sandbox import gate\n"
+        "from mesa_pipeline.search.conformance import unused_signals\n"
+        "from tests.policies.sandbox.accepted import ACCEPTED\n"
+        "from tests.policies.sandbox.refused import REFUSED_STATEMENTS, body\n"
+        "signals = ('question', 'meta.domain', 'previews.text', 'rows.y')\n"
+        "verdicts = [gate.check(body(statements)) for statements, _ in REFUSED_STATEMENTS.values()]\n"
+        "print(verdicts, [(gate.require_valid(s).sha256, unused_signals(s, signals)) for s in ACCEPTED.values()])\n"
+    )
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={"PYTHONHASHSEED": seed},
+            cwd=Path(__file__).parents[3],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("0", "1")
+    ]
+    assert said[0] == said[1]
+    assert len(said[0]) > 1000

@@ -26,7 +26,7 @@ def test_a_phrase_that_many_questions_share_is_a_cue():
     assert memorised_text(choosing_by("how many steps"), QUESTIONS) == ()
 
 
-@pytest.mark.parametrize("literal", ["the flooded cellar", "purple torch", "  PURPLE \n Torch ", QUESTIONS[0]])
+@pytest.mark.parametrize("literal", ["the flooded cellar", "the purple torch", "  THE PURPLE \n Torch ", QUESTIONS[0]])
 def test_a_phrase_of_one_or_two_questions_is_memory(literal):
     (violation,) = memorised_text(choosing_by(literal), QUESTIONS)
     assert violation.line == 3
@@ -35,8 +35,8 @@ def test_a_phrase_of_one_or_two_questions_is_memory(literal):
 
 
 def test_answers_count_too():
-    assert memorised_text(choosing_by("velvet curtain"), [*QUESTIONS, "Behind the velvet curtain."])
-    assert not memorised_text(choosing_by("velvet curtain"), QUESTIONS)
+    assert memorised_text(choosing_by("behind the velvet curtain"), [*QUESTIONS, "Behind the velvet curtain."])
+    assert not memorised_text(choosing_by("behind the velvet curtain"), QUESTIONS)
 
 
 def test_lookup_of_whole_questions_is_flagged_once_for_each():
@@ -46,13 +46,18 @@ def test_lookup_of_whole_questions_is_flagged_once_for_each():
     assert len(memorised_text(source, QUESTIONS)) == len(QUESTIONS)
 
 
-def test_a_few_rare_words_are_allowed_and_many_are_not():
-    words = [f"word{k:c}" for k in range(ord("a"), ord("a") + 11)]
-    texts = [f"what about {word}?" for word in words]
-    assert memorised_text(choosing_by(*words[:10]), texts) == ()
+def test_some_rare_words_are_allowed_and_many_are_not():
+    words = [f"word{k}" for k in range(100, 141)]
+    texts = [f"what about {word} then?" for word in words]
+    assert memorised_text(choosing_by(*words[:40]), texts) == ()
     (violation,) = memorised_text(choosing_by(*words), texts)
-    assert "11 words stand in one or two questions each" in violation.message
-    assert memorised_text(choosing_by(*words), texts * 3, limits=LeakageLimits(common=1)) == ()
+    assert "41 words stand in one or two questions each" in violation.message
+    assert memorised_text(choosing_by(*words), texts, limits=LeakageLimits(common=1)) == ()
+
+
+@pytest.mark.parametrize("literal", ["current state", "what about", "responsibilities", "on the bed"])
+def test_one_short_or_two_word_cue_may_be_rare(literal):
+    assert memorised_text(choosing_by(literal), [f"What about the {literal} then?"]) == ()
 
 
 @pytest.mark.parametrize("literal", ["3f9a2b77c01d", "x 0a1b2c3d4e y", "123e4567-e89b-12d3-a456-426614174000"])
