@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from mesa_pipeline.api import Mesa
-from mesa_pipeline.errors import ArtifactError
+from mesa_pipeline.errors import ArtifactError, ConfigError
 from mesa_pipeline.types import Step, Trajectory
 
 DRAWER = Trajectory(
@@ -48,3 +48,17 @@ def test_the_policy_frozen_last_is_the_default(finished):
 def test_a_policy_that_is_not_there_is_named(tmp_path, small_settings, policy, said):
     with pytest.raises(ArtifactError, match=said):
         Mesa(tmp_path, policy, small_settings)
+
+
+def test_a_limit_of_one_question_goes_before_that_of_all(tmp_path, small_settings):
+    mesa = Mesa(tmp_path, "T+R", small_settings, max_evidence_tokens=0)
+    assert mesa.ask("What does the drawer hold?", DRAWER).composed.tokens == 0
+    assert "brass key" in mesa.ask("What does the drawer hold?", DRAWER, max_evidence_tokens=5000).answer.text
+
+
+@pytest.mark.parametrize("limit", [-1, 1.5, "many", True])
+def test_a_limit_that_is_none_is_refused(tmp_path, small_settings, limit):
+    with pytest.raises(ConfigError, match="max_evidence_tokens"):
+        Mesa(tmp_path, "T+R", small_settings, max_evidence_tokens=limit)
+    with pytest.raises(ConfigError, match="max_evidence_tokens"):
+        Mesa(tmp_path, "T+R", small_settings).ask("What?", DRAWER, max_evidence_tokens=limit)

@@ -1,0 +1,93 @@
+"""Asking: what is built, what a policy is shown, and what a budget changes."""
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from mesa_pipeline.artifacts import Layout
+from mesa_pipeline.policies import FittedPolicy, FixedPolicy, PolicyInput
+from mesa_pipeline.policies.budget import TokenBudget
+from mesa_pipeline.reading.previews import preview
+from mesa_pipeline.stages.ask import MemoryShelf, ask
+from mesa_pipeline.stages.context import open_reading, structures_of
+from mesa_pipeline.subsets import FULL_SUBSET, STRUCTURE_CODES, encode
+from mesa_pipeline.types import Step, Trajectory
+
+QUESTION = "What did the drawer hold?"
+STEPS = [Step(0, "open drawer", "It holds a brass key."), *(Step(k, f"walk {k}", f"A corridor {k}.") for k in range(1, 12))]
+HOUSE = Trajectory("house", "Leave the house", tuple(STEPS))
+
+
+@dataclass
+class Watched:
+    """A policy that keeps what it was shown."""
+
+    mask: int
+    reads_previews: bool
+    shown: list[PolicyInput] = field(default_factory=list)
+
+    def select(self, question: PolicyInput) -> int:
+        self.shown.append(question)
+        return self.mask
+
+    def explain(self, question: PolicyInput) -> str:
+        return "because"
+
+
+@pytest.fixture
+def answer(tmp_path, small_settings):
+    """Asks the question about the house, and says which structures were built."""
+    reading = open_reading(small_settings, "asked")
+    shelf = MemoryShelf(structures_of(small_settings), Layout(tmp_path, "asked"))
+
+    def answered(policy, limit=None):
+        budget = None if limit is None else TokenBudget(limit)
+        return ask(QUESTION, HOUSE, policy, shelf, reading, small_settings.previews, budget)
+
+    return answered
+
+
+def built(tmp_path) -> set[str]:
+    return {path.name for path in (tmp_path / "asked" / "memories").iterdir()}
+
+
+def test_a_policy_that_reads_previews_is_shown_all_five(answer, small_settings, tmp_path):
+    policy = Watched(encode("R"), reads_previews=True)
+    result = answer(policy)
+    (shown,) = policy.shown
+    counter = open_reading(small_settings, "asked").counter
+    assert set(shown.previews) == set(STRUCTURE_CODES)
+    assert shown.previews["R"] == preview(result.evidence["R"], small_settings.previews, counter)
+    assert len(built(tmp_path)) == 5
+    assert set(result.evidence) == {"R"}
+
+
+def test_one_that_does_not_is_shown_none_and_nothing_more_is_built(answer, tmp_path):
+    policy = Watched(encode("R"), reads_previews=False)
+    answer(policy)
+    assert policy.shown[0].previews == {}
+    assert built(tmp_path) == {"raw"}
+
+
+def test_a_budget_that_the_choice_fits_changes_nothing(answer, tmp_path):
+    policy = Watched(encode("TR"), reads_previews=False)
+    free, bound = answer(policy), answer(policy, 10**9)
+    assert (bound.answer, bound.evidence, bound.composed) == (free.answer, free.evidence, free.composed)
+    assert bound.budget.kept
+    assert free.budget is None
+    assert built(tmp_path) == {"raw", "temporal"}
+
+
+@pytest.mark.parametrize("limit", [0, 1, 12, 40, 100])
+def test_a_budget_is_never_exceeded(answer, small_settings, limit):
+    result = answer(FittedPolicy(FixedPolicy(encode("SRT")), {}), limit)
+    counter = open_reading(small_settings, "asked").counter
+    assert counter.count(result.composed.text) <= limit
+    assert not result.budget.kept
+    assert f"{limit:,} allowed" in result.reason
+    assert result.answer.error is None
+
+
+def test_nothing_read_is_no_answer(answer):
+    result = answer(FittedPolicy(FixedPolicy(FULL_SUBSET), {}), 0)
+    assert (result.subset, result.evidence, result.answer.text) == (0, {}, "")
