@@ -141,7 +141,7 @@ def test_reasons_are_short_printable_ascii(sandbox: Sandbox) -> None:
     assert reply.error is not None and len(reply.error) <= 300 and reply.error.isprintable()
 
 
-@pytest.mark.parametrize("loop", ["while True: pass", "import_ = 9**9**9", "while True:\n    try: 1/0\n    except: pass"])
+@pytest.mark.parametrize("loop", ["while True: pass", "x = 9**9**9", "while True:\n    try: 1/0\n    except: pass"])
 def test_a_loop_ends_at_the_deadline(limits: SandboxSettings, loop: str) -> None:
     with Sandbox(limits.model_copy(update={"select_seconds": 0.5})) as sandbox:
         assert reason(sandbox, loop).startswith("select took longer than 0.5 s")
@@ -194,14 +194,9 @@ def select(state, q):
     assert sandbox.select(source, state, asked) == [Reply(MARK["S"])] * len(odd)
 
 
-def test_a_policy_that_leans_on_the_order_of_sets_shows_under_the_two_hash_seeds(sandbox: Sandbox) -> None:
-    source = (
-        "def select(state, q):\n    return [list({'S', 'T', 'G', 'V', 'R'})[0]] if q else list({'S', 'T', 'G', 'V', 'R'})\n"
-    )
-    orders = [
-        sandbox.fit(source + "def fit(rows, ctx): return list({c for c in rows})\n", b'["a","b","c","d","e","f"]', {}, s)
-        for s in (0, 1, 0, 1)
-    ]
+def test_the_two_hash_seeds_order_sets_differently_and_each_the_same_every_time(sandbox: Sandbox) -> None:
+    source = "def fit(rows, ctx):\n    return list(set(rows))\n" + CONSTANT
+    orders = [sandbox.fit(source, b'["a", "b", "c", "d", "e", "f"]', {}, seed) for seed in (0, 1, 0, 1)]
     assert orders[0] == orders[2] != orders[1] == orders[3]
 
 
@@ -257,7 +252,7 @@ def test_a_crash_is_told_from_other_deaths(sandbox: Sandbox) -> None:
 
 def test_what_a_policy_changes_in_its_process_does_not_outlive_it(sandbox: Sandbox) -> None:
     vandal = REACH + "reach('sys').modules['json'].dumps = None\nreach('__builtins__')['len'] = None\n" + CONSTANT
-    assert reason(sandbox, vandal) or True
+    assert reason(sandbox, vandal) == "the worker died in select (exit code 1)"
     assert chosen(sandbox, CONSTANT + "assert len([1]) == 1\n") == [Reply(MARK["S"] | MARK["T"])]
 
 
