@@ -23,6 +23,7 @@ SMALL = (
     "datasets.synthetic.questions=4",
     "splits.seeds=[0, 1]",
     "evaluation.bootstrap_samples=200",
+    "search.iterations=2",
     "tracking.enabled=false",
     "run.workers=1",
 )

@@ -75,8 +75,11 @@ class ExecutablePolicy(Policy):
     def from_spec(cls, spec: Mapping[str, Any], sandbox: Sandbox | None = None) -> Self:
         if sandbox is None:
             raise PolicyError("this policy is code; open it with the sandbox it is to run in")
-        require_valid(spec["source"])
-        return cls(str(spec["title"]), spec["source"], sandbox)
+        title, source = spec["title"], spec["source"]
+        if not isinstance(title, str) or not isinstance(source, str):
+            raise PolicyError("title and source of a policy that is code are texts")
+        require_valid(source)
+        return cls(title, source, sandbox)
 
     def spec(self) -> dict[str, Any]:
         return {"type": "executable", "title": self.title, "source": self.source}
