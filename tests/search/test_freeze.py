@@ -1,5 +1,7 @@
 import json
-from dataclasses import replace
+import subprocess
+import sys
+from dataclasses import asdict, replace
 
 import pytest
 
@@ -7,9 +9,12 @@ from mesa_pipeline import __version__
 from mesa_pipeline.artifacts import file_sha256, write_sealed_json
 from mesa_pipeline.errors import ArtifactError, PolicyError
 from mesa_pipeline.evaluation.evaluate import evaluate_policy
-from mesa_pipeline.policies import FitContext, FixedPolicy, LookupPolicy, PolicyInput
+from mesa_pipeline.policies import ExecutablePolicy, FitContext, FixedPolicy, LookupPolicy, PolicyInput
 from mesa_pipeline.policies.base import policy_inputs
+from mesa_pipeline.policies.sandbox import open_sandbox
+from mesa_pipeline.policies.values import fit_values
 from mesa_pipeline.search.freeze import Provenance, freeze, load_frozen
+from tests.search.searches import REPOSITORY, SETTINGS, learning, reading, search_data, table
 
 CONTEXT = FitContext(1e-4, 0.0, 0)
 PROVENANCE = Provenance(
@@ -20,6 +25,8 @@ PROVENANCE = Provenance(
     judge="token_f1",
     embedder="all-MiniLM-L6-v2",
     tokenizer="qwen2.5-72b-instruct",
+    proposer="template",
+    search="f00d",
 )
 FILES = ("policy.json", "state.json", "manifest.json")
 
@@ -133,3 +140,89 @@ def test_hostile_labels_survive_freezing(tmp_path, make_matrix, six_questions):
     questions = policy_inputs(table, labels=True)
     assert loaded.fitted.choices(questions).tolist() == fitted.choices(questions).tolist()
     assert len(set(loaded.fitted.state["cells"])) == 7
+
+
+SANDBOX = open_sandbox(SETTINGS.policies.sandbox)
+IN_ANOTHER_PROCESS = """
+import json, sys
+from pathlib import Path
+from mesa_pipeline.policies.base import policy_inputs
+from mesa_pipeline.policies.sandbox import open_sandbox
+from mesa_pipeline.search.freeze import load_frozen
+from tests.search.searches import SETTINGS, search_data
+frozen = load_frozen(Path(sys.argv[1]), open_sandbox(SETTINGS.policies.sandbox))
+data = search_data()
+asked = [*policy_inputs(data.train, True), *policy_inputs(data.validation, True)]
+print(json.dumps([[frozen.select(question) for question in asked[:5]], frozen.fitted.choices(asked).tolist()]))
+"""
+
+
+@pytest.fixture
+def code():
+    data = search_data()
+    return ExecutablePolicy("analogy 02-explore", learning("qa_type", 1), SANDBOX).fitted(data.train, data.context)
+
+
+@pytest.fixture
+def frozen_code(tmp_path, code):
+    data = search_data()
+    values = fit_values(data.train, ("domain",), data.context)
+    freeze(tmp_path / "code", code, PROVENANCE, evaluate_policy(code, data.validation, 1e-6), values, SANDBOX)
+    return tmp_path / "code"
+
+
+def test_code_is_frozen_as_a_source_that_people_can_read(frozen_code, code):
+    assert (frozen_code / "policy.py").read_text() == code.policy.spec()["source"]
+    assert json.loads((frozen_code / "policy.json").read_bytes()) == {"type": "executable", "title": "analogy 02-explore"}
+    manifest = json.loads((frozen_code / "manifest.json").read_bytes())
+    assert set(manifest["sha256"]) == {"policy.json", "state.json", "policy.py", "values.json"}
+    loaded = load_frozen(frozen_code, SANDBOX)
+    assert loaded.fitted == code
+    assert loaded.values is not None
+
+
+def test_what_is_served_is_what_was_scored_in_another_process_as_well(frozen_code, code):
+    data = search_data()
+    asked = [*policy_inputs(data.train, True), *policy_inputs(data.validation, True)]
+    scored = code.choices(asked).tolist()
+    assert len(set(scored)) > 1
+    command = [sys.executable, "-c", IN_ANOTHER_PROCESS, str(frozen_code)]
+    served = json.loads(subprocess.run(command, check=True, cwd=REPOSITORY, capture_output=True).stdout)
+    assert served == [scored[:5], scored]
+
+
+@pytest.mark.parametrize("name", ["policy.py", "policy.json", "state.json", "values.json"])
+@pytest.mark.parametrize("tamper", [lambda path: path.write_bytes(path.read_bytes() + b"\n"), lambda path: path.unlink()])
+def test_tampering_with_any_file_is_noticed(name, tamper, frozen_code):
+    tamper(frozen_code / name)
+    with pytest.raises(ArtifactError, match=rf"{name.replace('.', '[.]')} (was changed|is missing).*mesa optimize"):
+        load_frozen(frozen_code, SANDBOX)
+
+
+def test_a_source_put_beside_another_policy_is_not_read(frozen_dir, lookup):
+    (frozen_dir / "policy.py").write_text(reading("S"))
+    assert load_frozen(frozen_dir, SANDBOX).fitted == lookup
+
+
+def test_freezing_something_else_leaves_nothing_behind(frozen_code, lookup, six_questions):
+    freeze(frozen_code, lookup, PROVENANCE, evaluate_policy(lookup, six_questions, 1e-4))
+    assert sorted(path.name for path in frozen_code.iterdir()) == sorted(FILES)
+
+
+def test_code_is_loaded_with_a_sandbox_only(frozen_code):
+    with pytest.raises(PolicyError, match="sandbox"):
+        load_frozen(frozen_code)
+
+
+@pytest.mark.parametrize("state", [None, [], 0, "", {"\x00": "\ud800"}])
+def test_any_state_is_frozen_as_it_is(state, tmp_path):
+    source = reading("S").replace("def select", "def fit(rows, ctx):\n    return []\ndef select")
+    fitted = replace(ExecutablePolicy("p", source, SANDBOX).fitted(table("lamp"), CONTEXT), state=state)
+    assert (
+        freeze(tmp_path, fitted, PROVENANCE, evaluate_policy(fitted, table("door"), 0.0), sandbox=SANDBOX).fitted.state == state
+    )
+
+
+def test_the_provenance_names_proposer_and_search(frozen_code):
+    manifest = json.loads((frozen_code / "manifest.json").read_bytes())
+    assert manifest["provenance"] == asdict(PROVENANCE)
