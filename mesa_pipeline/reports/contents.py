@@ -15,6 +15,9 @@ from mesa_pipeline.reports.findings import SubsetFinding, group_findings, mean_s
 from mesa_pipeline.reports.group_figures import group_figure
 from mesa_pipeline.reports.headline import headline, seeds_table
 from mesa_pipeline.reports.inputs import ReportInputs
+from mesa_pipeline.reports.ladder import ladder_csv
+from mesa_pipeline.reports.search import ablations_section, policy_section, search_section
+from mesa_pipeline.reports.search_tables import candidates_csv
 from mesa_pipeline.reports.standings import Standing, first_of_kind, standings
 
 MAX_LINES = 100
@@ -34,6 +37,9 @@ def make_report(inputs: ReportInputs) -> Report:
         _cost_section(inputs, swept, tested, found),
         budget_section(inputs.budgets),
         _comparison_section(found),
+        ablations_section(inputs),
+        search_section(inputs),
+        policy_section(inputs),
         credit_section(inputs.credit),
         _build_section(inputs, swept),
         _choices_section(inputs),
@@ -53,6 +59,8 @@ def make_report(inputs: ReportInputs) -> Report:
             "pareto": metrics.pareto_csv(tested or swept, first_of_kind(found, "frozen")),
             "policies": metrics.policies_csv(found),
             "budget": budget_csv(inputs.budgets),
+            "candidates": candidates_csv(inputs.searches),
+            "ladder": ladder_csv(inputs.ladder),
         },
     )
 

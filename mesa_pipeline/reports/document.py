@@ -5,7 +5,7 @@ HTML and Markdown are both made from one ``Report``, so they cannot disagree on 
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeAlias
 
 Align = Literal["left", "right"]
 
@@ -66,13 +66,27 @@ class Figure:
 
 
 @dataclass(frozen=True)
+class Listing:
+    """A text to be read line by line, such as code; ``language`` names its syntax."""
+
+    name: str
+    title: str
+    code: str
+    caption: str
+    language: str
+
+
+Item: TypeAlias = Table | Figure | Listing
+
+
+@dataclass(frozen=True)
 class Section:
-    """A heading with paragraphs, then figures and tables in order, then a list of lines."""
+    """A heading with paragraphs, then figures, tables and listings in order, then a list of lines."""
 
     anchor: str
     title: str
     paragraphs: tuple[str, ...] = ()
-    items: tuple[Table | Figure, ...] = ()
+    items: tuple[Item, ...] = ()
     lines: tuple[str, ...] = ()
 
 

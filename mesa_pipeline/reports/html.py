@@ -6,7 +6,7 @@ import hashlib
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from mesa_pipeline.reports.document import Figure, Report
+from mesa_pipeline.reports.document import Figure, Listing, Report
 from mesa_pipeline.reports.svg import for_page
 
 SCRIPT = "report.js"
@@ -22,6 +22,7 @@ def render_html(report: Report) -> str:
         lstrip_blocks=True,
     )
     environment.tests["figure"] = lambda item: isinstance(item, Figure)
+    environment.tests["listing"] = lambda item: isinstance(item, Listing)
     script = Markup(environment.get_template(SCRIPT).render())
     return environment.get_template("report.html.j2").render(
         report=report,

@@ -7,8 +7,10 @@ from mesa_pipeline.datasets.splits import Split
 from mesa_pipeline.evaluation.budget import BudgetCurve
 from mesa_pipeline.evaluation.credit_summary import CreditSummary
 from mesa_pipeline.evaluation.held_out import TestResult
+from mesa_pipeline.evaluation.ladder import Rung
 from mesa_pipeline.evaluation.statistics import Interval
 from mesa_pipeline.outcomes import OutcomeMatrix
+from mesa_pipeline.reports.search_findings import SearchFinding
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,9 @@ class ReportInputs:
         credit: What each structure is worth and what choosing better could gain; ``None`` before a policy is tested.
         budgets: The frozen policies within token budgets, beside other ways to fill them; empty where none was frozen with its
             expected values.
+        searches: The finished search of each split seed.
+        ablations: Tests of the policies of each ablation, by its name.
+        ladder: Every row of the tests and every ablation, compared with all five and with the frozen policy.
         splits: The episodes of each seed's parts.
         build_seconds: Seconds each episode's memory took to build, by structure code.
         failures: One line for each unit that failed.
@@ -39,6 +44,9 @@ class ReportInputs:
     pooled: Interval | None = None
     credit: CreditSummary | None = None
     budgets: tuple[BudgetCurve, ...] = ()
+    searches: tuple[SearchFinding, ...] = ()
+    ablations: Mapping[str, tuple[TestResult, ...]] = field(default_factory=dict)
+    ladder: tuple[Rung, ...] = ()
     splits: tuple[Split, ...] = ()
     build_seconds: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     failures: tuple[str, ...] = ()

@@ -5,7 +5,7 @@ import re
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from mesa_pipeline.reports.document import Figure, Report
+from mesa_pipeline.reports.document import Figure, Listing, Report
 
 _SPECIAL = re.compile(r"[\\`*\[\]|~#!]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
@@ -23,6 +23,8 @@ def render_markdown(report: Report) -> str:
         keep_trailing_newline=True,
     )
     environment.tests["figure"] = lambda item: isinstance(item, Figure)
+    environment.tests["listing"] = lambda item: isinstance(item, Listing)
+    environment.filters["fenced"] = lambda listing: Markup(fenced(listing))  # shown as it is: a fence needs no escapes
     return environment.get_template("report.md.j2").render(report=report)
 
 
@@ -30,6 +32,13 @@ def escape_markdown(text: str) -> str:
     """Text that Markdown shows as it stands, also inside a table cell."""
     escaped = _SPECIAL.sub(lambda match: "\\" + match.group(), text)
     return "".join(_ENTITIES.get(character, character) for character in escaped)
+
+
+def fenced(listing: Listing) -> str:
+    """A listing between fences longer than any run of backticks in it."""
+    longest = max((len(run) for run in re.findall("`+", listing.code)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{listing.language}\n{listing.code}\n{fence}"
 
 
 def _finalize(value: object) -> object:

@@ -20,6 +20,11 @@ def printable(text: str, max_chars: int = MAX_TEXT_CHARS) -> str:
     return _WHITE_SPACE.sub(" ", _UNPRINTABLE.sub(REPLACEMENT, text)).strip()
 
 
+def code(source: str) -> str:
+    """Foreign text of several lines: line breaks and indents stay, unprintable characters become a visible mark."""
+    return _UNPRINTABLE.sub(REPLACEMENT, source.expandtabs(4).replace("\r\n", "\n").replace("\r", "\n")).strip("\n")
+
+
 def number(value: float, decimals: int = 0, signed: bool = False) -> str:
     """Thousands separated, a true minus sign, and a dash where there is no value."""
     if not math.isfinite(value):

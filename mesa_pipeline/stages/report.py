@@ -15,10 +15,12 @@ from mesa_pipeline.evaluation.aggregate import pooled_versus_all
 from mesa_pipeline.evaluation.budget import BudgetedPolicy, budget_curves
 from mesa_pipeline.evaluation.credit_summary import summarise_credit
 from mesa_pipeline.evaluation.held_out import TestResult, outcomes_sha256
+from mesa_pipeline.evaluation.ladder import ladder
 from mesa_pipeline.reports import ReportInputs, write_report
 from mesa_pipeline.stages.build import is_built
 from mesa_pipeline.stages.context import StageContext, open_reading, structures_of
 from mesa_pipeline.stages.optimize import read_frozen
+from mesa_pipeline.stages.report_search import ablation_contexts, search_findings
 from mesa_pipeline.stages.split import read_split
 from mesa_pipeline.stages.storage import Manifest, read_manifest
 from mesa_pipeline.stages.sweep import is_swept
@@ -28,7 +30,7 @@ from mesa_pipeline.stages.timings import read_timings
 from mesa_pipeline.types import Summary
 
 STAMP_FILE = "inputs.json"
-REPORT_VERSION = 4
+REPORT_VERSION = 5
 """Raised when the report says something else for the same inputs."""
 logger = logging.getLogger(__name__)
 
@@ -76,6 +78,8 @@ def gather(context: StageContext) -> ReportInputs:
         matrix=table.matrix,
         tests=tests,
         pooled=pooled_versus_all(tests, table.matrix, context.settings.evaluation) if tests else None,
+        searches=search_findings(context),
+        ablations={name: found for name, ablation in ablation_contexts(context).items() if (found := _tests(ablation, table))},
         splits=tuple(read_split(context, result.seed) for result in tests),
         build_seconds=_build_seconds(context, manifest),
         failures=_failures(context, manifest, table),
@@ -93,6 +97,7 @@ def _with_analyses(inputs: ReportInputs, context: StageContext) -> ReportInputs:
         inputs,
         credit=summarise_credit(inputs.matrix, inputs.tests, context.settings),
         budgets=budget_curves(policies, inputs.matrix, labels, evaluation) if policies else (),
+        ladder=ladder(inputs.tests, inputs.ablations, inputs.matrix, evaluation),
     )
 
 
@@ -173,6 +178,8 @@ def _fingerprint(inputs: ReportInputs) -> str:
         outcomes_sha256(inputs.matrix),
         [result.to_json() for result in inputs.tests],
         asdict(inputs.pooled) if inputs.pooled else None,
+        [asdict(search) for search in inputs.searches],
+        {name: [result.to_json() for result in results] for name, results in inputs.ablations.items()},
         [asdict(split) for split in inputs.splits],
         {code: list(values) for code, values in inputs.build_seconds.items()},
         inputs.failures,
