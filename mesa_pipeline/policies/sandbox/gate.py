@@ -11,7 +11,6 @@ Any text gets a verdict; no text makes the gate raise anything but ``GateError``
 
 import ast
 import json
-import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -20,7 +19,7 @@ from typing import Any
 from mesa_pipeline.errors import GateError, Violation
 from mesa_pipeline.policies.sandbox.canonical import canonical_sha256, is_assignment_of
 from mesa_pipeline.policies.sandbox.grammar import GateLimits, tree_violations
-from mesa_pipeline.policies.sandbox.scopes import kept_between_calls, parse
+from mesa_pipeline.policies.sandbox.scopes import kept_between_calls, parse, quietly
 
 _SIGNATURES = {"fit": ("rows", "ctx"), "select": ("state", "q")}
 _MAX_REPORTED = 20
@@ -90,8 +89,7 @@ def _parsed(source: str, limits: GateLimits) -> ast.Module:
 def _compile(tree: ast.Module) -> None:
     """Refuses what only the compiler sees, such as ``return`` outside a function."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with quietly():
             compile(tree, "policy", "exec", dont_inherit=True)
     except SyntaxError as error:
         raise _invalid(error) from error

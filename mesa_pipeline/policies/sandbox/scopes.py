@@ -1,8 +1,10 @@
 """A policy's source as a syntax tree: the names it gives a value, and the values that would live from call to call."""
 
 import ast
+import threading
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 from mesa_pipeline.errors import Violation
 
@@ -15,6 +17,20 @@ _MUTATORS = frozenset(
 )
 
 
+_ALONE = threading.Lock()
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """For parsing and compiling: without Python's warnings about style, and in one thread at a time.
+
+    CPython 3.11 counts the depth of a tree in one place for all threads, and its warning filters are shared too.
+    """
+    with _ALONE, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
 def parse(source: str) -> ast.Module:
     """The tree of a source, without Python's warnings about its style.
 
@@ -22,8 +38,7 @@ def parse(source: str) -> ast.Module:
         SyntaxError: It is not Python.
         MemoryError, RecursionError, ValueError: It is nested too deeply, or holds NUL or half a character.
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with quietly():
         return ast.parse(source)
 
 
