@@ -29,7 +29,7 @@ class TokenBudget:
     values: ValueModel | None = None
 
 
-def choose_within(wanted: np.ndarray, worth: np.ndarray, tokens: np.ndarray, limit: int) -> np.ndarray:
+def choose_within(wanted: np.ndarray, worth: np.ndarray, tokens: np.ndarray, limit: float) -> np.ndarray:
     """What to read for each of n questions: what is wanted where it fits, else the worthiest subset that fits.
 
     A subset with a structure that found nothing is passed over for the one without it, which is the same text and has an
@@ -39,7 +39,7 @@ def choose_within(wanted: np.ndarray, worth: np.ndarray, tokens: np.ndarray, lim
         wanted: Shape ``(n,)``, masks a policy chose, or ``NOTHING`` where it has no wish.
         worth: Shape ``(n, 31)``, higher is better; a subset of minus infinity is not to be chosen.
         tokens: Shape ``(n, 31)``, exact evidence tokens.
-        limit: Most evidence tokens.
+        limit: Most evidence tokens; infinity sets none.
 
     Returns:
         Shape ``(n,)``: masks, or ``NOTHING`` where no subset with any evidence fits.

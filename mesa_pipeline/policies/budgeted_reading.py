@@ -57,12 +57,13 @@ class BudgetedReading:
 def read_within(
     budget: TokenBudget, wanted: int, question: PolicyInput, retrieve: Retrieve, counter: TokenCounter
 ) -> BudgetedReading:
-    """Read what the policy wants where it fits, else the worthiest subset that does and, in the room left, of what is wanted as
-    much as fits.
+    """Read what the policy wants where it fits, else the worthiest subset that does and, in the room left, as much as fits of
+    what would be worthiest without a limit.
 
     Where the choice does not fit, all five structures are retrieved and each of the 31 subsets is counted exactly: sections
     share steps, so their tokens do not add up. Without a model of expected values nothing but the structures wanted is looked
-    at, and the most of them that fit are read. Where not even the smallest piece fits, nothing is read.
+    at: the most of them that fit are read, then as much as fits of the rest. Where not even the smallest piece fits, nothing is
+    read.
 
     Args:
         budget: The limit, and how to choose within it.
@@ -78,7 +79,7 @@ def read_within(
         return BudgetedReading(limit, wanted, wanted_tokens, wanted, found, compose_all(found, counter), None, reason)
     among = _alternatives(budget.values, wanted, question, retrieve, counter)
     whole = among.best_whole(limit)
-    read, cut = among.filled(whole, wanted, limit)
+    read, cut = among.filled(whole, limit)
     told = f"{subsets.label(wanted)} has {wanted_tokens:,} tokens, more than the {limit:,} allowed"
     reason = f"{told}; {_consequence(whole, read, informed=budget.values is not None)}"
     subset = subsets.encode(read) if read else NOTHING
@@ -102,7 +103,7 @@ class _Alternatives:
         """Evidence of the worthiest subset that fits as it is; empty where none does."""
         tokens = self.tokens.copy()
         while True:
-            (chosen,) = choose_within(np.array([NOTHING]), self.worth[np.newaxis], tokens[np.newaxis], limit).tolist()
+            chosen = self._worthiest(tokens, limit)
             if chosen == NOTHING:
                 return {}
             exact = exact_tokens(self.composer.compose(chosen), self.composer.counter)
@@ -110,14 +111,16 @@ class _Alternatives:
                 return {code: self.composer.evidence[code] for code in subsets.decode(chosen)}
             tokens[chosen - 1] = exact  # only a counter that does not add up over sections comes here
 
-    def filled(self, whole: Mapping[str, Evidence], wanted: int, limit: int) -> "_Filled":
-        """What is read whole, and beside it the structures wanted, worthiest first, until one has to be cut.
+    def filled(self, whole: Mapping[str, Evidence], limit: int) -> "_Filled":
+        """What is read whole, and beside it the structures worthiest without a limit, until one has to be cut.
 
-        Where nothing is read whole, the worthiest structure that has a piece that fits comes first, wanted or not.
+        Where nothing is read whole, the worthiest structure of which a piece fits comes first, whether among those or not.
         """
         read = dict(whole)
+        best = self._worthiest(self.tokens, np.inf)
+        hoped_for = subsets.decode(best) if best != NOTHING else ()
         for code in self._by_worth():
-            if code in read or (read and code not in subsets.decode(wanted)):
+            if code in read or (read and code not in hoped_for):
                 continue
             part = cut_to_fit(self.composer.evidence[code], limit, self.composer.counter, beside=read)
             if part.is_empty:
@@ -126,6 +129,9 @@ class _Alternatives:
             if part != self.composer.evidence[code]:
                 return _Filled(read, code)
         return _Filled(read, None)
+
+    def _worthiest(self, tokens: np.ndarray, limit: float) -> int:
+        return int(choose_within(np.array([NOTHING]), self.worth[np.newaxis], tokens[np.newaxis], limit)[0])
 
     def _by_worth(self) -> list[str]:
         """Structures that returned something and may be read, worthiest first; ties go to fewer tokens, then to S T G V R."""

@@ -75,17 +75,15 @@ def test_what_fits_is_read_as_the_policy_wants_it_and_nothing_else_is_retrieved(
 
 
 def test_else_the_subset_of_highest_expected_value_that_fits():
-    found = read(70, "SR", model(worth({"TG": 0.5, "TV": 0.9, "G": 0.4})))  # T+V has 98 words
-    assert (found.evidence["T"], found.evidence["G"]) == (SIZES["T"], SIZES["G"])
-    assert "V" not in found.evidence
-    assert not found.kept
+    found = read(70, "SR", model(worth({"TG": 0.5, "T": 0.4, "G": 0.3})))
+    assert found.evidence == {"T": SIZES["T"], "G": SIZES["G"]}
+    assert (found.subset, found.kept, found.cut, found.dropped) == (encode("TG"), False, None, ("S", "R"))
     assert "T+G has the highest expected value" in found.reason
 
 
-def test_the_room_left_is_filled_from_the_policys_own_choice():
-    found = read(70, "SR", model(worth({"TG": 0.5, "S": 0.2, "R": 0.1})))
-    assert found.cut == "S"
-    assert found.evidence["T"] == SIZES["T"]
+def test_the_room_left_is_filled_from_what_would_be_best_without_a_limit():
+    found = read(70, "SR", model(worth({"TG": 0.5, "TS": 0.9, "S": 0.2})))  # S+T has 147 words
+    assert (found.evidence["T"], found.evidence["G"], found.cut) == (SIZES["T"], SIZES["G"], "S")
     assert found.dropped == ("R",)
     assert WordCounter().count(found.composed.text) == 70
     assert "of S is added what fits" in found.reason
