@@ -96,7 +96,7 @@ def ask(
         budget: Most evidence tokens to read; by default as many as the policy's choice has.
     """
     retrieval = _Retrieval(question, trajectory, memories)
-    glimpses: Mapping[str, Evidence] = retrieval.of(subsets.STRUCTURE_CODES) if policy.reads_previews else {}
+    glimpses: Mapping[str, Evidence] = retrieval.glimpses(subsets.STRUCTURE_CODES) if policy.reads_previews else {}
     shown = {code: preview(evidence, previews, reading.counter) for code, evidence in glimpses.items()}
     asked = PolicyInput(question, {}, len(trajectory.steps), shown)
     subset, reason = policy.select(asked), policy.explain(asked)
@@ -125,13 +125,28 @@ class _Retrieval:
     def of(self, codes: Iterable[str]) -> dict[str, Evidence]:
         return {code: self._evidence(code) for code in codes}
 
+    def glimpses(self, codes: Iterable[str]) -> dict[str, Evidence]:
+        """What previews are made of: the evidence itself, but where that would ask a language model."""
+        return {code: self._glimpse(code) for code in codes}
+
+    def _glimpse(self, code: str) -> Evidence:
+        structure = self.memories.structures[code]
+        if structure.previews_evidence:
+            return self._evidence(code)
+        memory = self._memory(code)
+        with _timed(self.seconds, "retrieve"):
+            return structure.preview(memory, self.question)
+
     def _evidence(self, code: str) -> Evidence:
         if code not in self._found:
-            with _timed(self.seconds, "build"):
-                memory = self.memories.open(code, self.trajectory)
+            memory = self._memory(code)
             with _timed(self.seconds, "retrieve"):
                 self._found[code] = self.memories.structures[code].retrieve(memory, self.question)
         return self._found[code]
+
+    def _memory(self, code: str) -> Any:
+        with _timed(self.seconds, "build"):
+            return self.memories.open(code, self.trajectory)
 
 
 @contextmanager

@@ -85,6 +85,8 @@ def _retrieve_one(layout: Layout, settings: Settings, code: str, entry: EpisodeE
     path = layout.evidence(structure.name, entry.key)
     write_records(path, {"fingerprint": evidence_fingerprint(structure, entry), "episode_id": entry.id}, records)
     counter = open_reading(settings, layout.dataset).counter
+    if not structure.previews_evidence:
+        evidence = structure.preview_many(memory, [question.text for question in questions])
     glimpses = [preview_record(q.id, preview(e, settings.previews, counter)) for q, e in zip(questions, evidence, strict=True)]
     header = {"fingerprint": _previews_fingerprint(layout, settings, structure, entry), "episode_id": entry.id}
     write_records(layout.preview(structure.name, entry.key), header, glimpses)

@@ -72,6 +72,23 @@ class MemoryStructure(ABC, Generic[M]):
         """Evidence for each question, in order; a structure that gains from batches overrides this."""
         return [self.retrieve(memory, question) for question in questions]
 
+    @property
+    def previews_evidence(self) -> bool:
+        """Whether ``preview`` returns just what ``retrieve`` does, so that one may stand for the other."""
+        return True
+
+    def preview(self, memory: M, question: str) -> Evidence:
+        """What the memory holds for a question, as far as it can be read without asking a language model.
+
+        Policies choose by it before anything is read, so a structure whose ``retrieve`` asks a model overrides this, and
+        ``previews_evidence`` with it.
+        """
+        return self.retrieve(memory, question)
+
+    def preview_many(self, memory: M, questions: Sequence[str]) -> list[Evidence]:
+        """``preview`` of each question, in order."""
+        return [self.preview(memory, question) for question in questions]
+
     @abstractmethod
     def encode(self, memory: M) -> StoredMemory:
         """The memory as data that JSON and ``.npz`` can hold."""

@@ -2,15 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import chain
 from typing import Any, Self
 
 import networkx as nx
 
 from mesa_pipeline.errors import ArtifactError
+from mesa_pipeline.llm.concurrency import map_concurrently
 from mesa_pipeline.stores.tokenizers import open_tokenizer
 from mesa_pipeline.structures.base import MemoryStructure, StoredMemory, StructureContext
 from mesa_pipeline.structures.graph_access import AccessParameters, FocalRelation, GraphAccess
 from mesa_pipeline.structures.graph_index import GraphIndex, Relation
+from mesa_pipeline.structures.llm_extraction import LlmExtractor
 from mesa_pipeline.structures.observation_units import shorten
 from mesa_pipeline.structures.rule_extraction import RuleExtractor
 from mesa_pipeline.structures.step_references import parse_references
@@ -42,13 +45,20 @@ class GraphMemory(MemoryStructure[GraphState]):
         passage_overlap: Characters that the parts of a step too long for one passage share.
         tokenizer: Name of the tokenizer of lexical and entity overlap.
         access: Numbers of the access mechanism.
+        concurrency: Passages extracted from at a time.
     """
 
     code = "G"
     name = "graph"
 
     def __init__(
-        self, extractor: TripleExtractor, passage_chars: int, passage_overlap: int, tokenizer: str, access: AccessParameters
+        self,
+        extractor: TripleExtractor,
+        passage_chars: int,
+        passage_overlap: int,
+        tokenizer: str,
+        access: AccessParameters,
+        concurrency: int = 1,
     ) -> None:
         self._extractor = extractor
         self._passage_chars = passage_chars
@@ -56,6 +66,7 @@ class GraphMemory(MemoryStructure[GraphState]):
         self._tokenizer_name = tokenizer
         self._tokenizer = open_tokenizer(tokenizer)
         self._access = access
+        self._concurrency = concurrency
 
     @classmethod
     def create(cls, context: StructureContext) -> Self:
@@ -68,8 +79,12 @@ class GraphMemory(MemoryStructure[GraphState]):
             neighbours_per_relation=settings.neighbours_per_relation,
             hub_relations=settings.hub_relations,
         )
-        extractor = RuleExtractor(settings.triples_per_step)
-        return cls(extractor, settings.passage_chars, settings.passage_overlap_chars, settings.tokenizer, access)
+        extractor: TripleExtractor = RuleExtractor(settings.triples_per_step)
+        concurrency = 1
+        if settings.builder == "llm":
+            extractor, concurrency = LlmExtractor(context.chat), context.settings.llm.chat.max_concurrency
+        overlap = settings.passage_overlap_chars
+        return cls(extractor, settings.passage_chars, overlap, settings.tokenizer, access, concurrency)
 
     def build_identity(self) -> Mapping[str, Any]:
         return {
@@ -83,10 +98,9 @@ class GraphMemory(MemoryStructure[GraphState]):
         return {"version": RETRIEVE_VERSION, "tokenizer": self._tokenizer_name, **asdict(self._access)}
 
     def build(self, trajectory: Trajectory) -> GraphState:
-        triples: list[Triple] = []
-        for passage in split_passages(trajectory.steps, self._passage_chars, self._passage_overlap):
-            triples.extend(anchor(self._extractor.extract(passage), passage))
-        graph = to_graph(triples)
+        passages = split_passages(trajectory.steps, self._passage_chars, self._passage_overlap)
+        found = map_concurrently(lambda passage: anchor(self._extractor.extract(passage), passage), passages, self._concurrency)
+        graph = to_graph(list(chain.from_iterable(found)))
         return GraphState(graph, GraphIndex(graph, self._tokenizer), trajectory.last_index)
 
     def retrieve(self, memory: GraphState, question: str) -> Evidence:

@@ -5,13 +5,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
+from mesa_pipeline.llm.concurrency import map_concurrently
 from mesa_pipeline.structures.base import MemoryStructure, StoredMemory, StructureContext
 from mesa_pipeline.structures.extractive_summary import ExtractiveSummarizer
+from mesa_pipeline.structures.llm_summary import LlmSummarizer
 from mesa_pipeline.structures.records import clip, serialize_step
 from mesa_pipeline.types import Evidence, EvidenceItem, Step, Trajectory
 
 BUILD_VERSION = 1
-CITATION = re.compile(r"^Steps? (\d+)(?:-(\d+))?", re.MULTILINE)
+CITATION = re.compile(r"^Steps? (\d{1,9})(?!\d)(?:-(\d{1,9})(?!\d))?", re.MULTILINE)
 
 
 class Summarizer(Protocol):
@@ -77,21 +79,27 @@ class SummaryMemory(MemoryStructure[SummaryState]):
         summarizer: The builder strategy.
         window_chars: Construction window of one segment, in characters of serialised steps.
         max_chars: Most characters kept of one segment's summary, whatever the strategy returns.
+        concurrency: Segments summarised at a time.
     """
 
     code = "S"
     name = "summary"
 
-    def __init__(self, summarizer: Summarizer, window_chars: int, max_chars: int) -> None:
+    def __init__(self, summarizer: Summarizer, window_chars: int, max_chars: int, concurrency: int = 1) -> None:
         self._summarizer = summarizer
         self._window_chars = window_chars
         self._max_chars = max_chars
+        self._concurrency = concurrency
 
     @classmethod
     def create(cls, context: StructureContext) -> Self:
         settings = context.settings.structures.summary
-        summarizer = ExtractiveSummarizer(settings.max_chars_per_segment, settings.max_chars_per_step)
-        return cls(summarizer, settings.window_chars, settings.max_chars_per_segment)
+        max_chars = settings.max_chars_per_segment
+        extractive = ExtractiveSummarizer(max_chars, settings.max_chars_per_step)
+        if settings.builder == "extractive":
+            return cls(extractive, settings.window_chars, max_chars)
+        concurrency = context.settings.llm.chat.max_concurrency
+        return cls(LlmSummarizer(context.chat, max_chars, extractive), settings.window_chars, max_chars, concurrency)
 
     def build_identity(self) -> Mapping[str, Any]:
         return {
@@ -105,12 +113,13 @@ class SummaryMemory(MemoryStructure[SummaryState]):
         return {"version": BUILD_VERSION}
 
     def build(self, trajectory: Trajectory) -> SummaryState:
-        segments: list[SummarySegment] = []
-        preceding: Step | None = None
-        for steps in split_segments(trajectory.steps, self._window_chars):
-            segments.append(self._summarize(trajectory.task, steps, preceding))
-            preceding = steps[-1]
-        return SummaryState(tuple(segments))
+        segments = list(split_segments(trajectory.steps, self._window_chars))
+
+        def summarized(number: int) -> SummarySegment:
+            preceding = segments[number - 1][-1] if number else None
+            return self._summarize(trajectory.task, segments[number], preceding)
+
+        return SummaryState(tuple(map_concurrently(summarized, range(len(segments)), self._concurrency)))
 
     def retrieve(self, memory: SummaryState, question: str) -> Evidence:
         """The whole summary, one item per segment, whatever the question."""

@@ -3,11 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 
 from mesa_pipeline.config import Settings
+from mesa_pipeline.errors import ArtifactError, ModelError
 from mesa_pipeline.structures.records import serialize_step
-from mesa_pipeline.structures.temporal import TemporalMemory
+from mesa_pipeline.structures.temporal import Checking, SufficiencyChecker, TemporalMemory
 from mesa_pipeline.types import Evidence, Step, Trajectory
 
 
@@ -17,18 +19,33 @@ class AskingFor:
     def __init__(self, *steps: int) -> None:
         self.steps = steps
         self.candidates: list[int] = []
+        self.known = range(0)
 
     def identity(self) -> Mapping[str, Any]:
         return {"name": "asking-for", "steps": list(self.steps)}
 
-    def request(self, question: str, candidates: Sequence[Step]) -> Sequence[int]:
+    def request(self, question: str, candidates: Sequence[Step], known: range) -> Sequence[int]:
         self.candidates = [step.index for step in candidates]
+        self.known = known
         return self.steps
 
 
-def make(settings: Settings, checker: AskingFor | None = None, **selection: int) -> TemporalMemory:
+class CountingLetters:
+    """An embedder for which texts with the same letters are alike."""
+
+    name = "letters"
+    dimensions = 26
+
+    def embed(self, texts: Sequence[str]) -> np.ndarray:
+        rows = [[text.lower().count(chr(ord("a") + k)) for k in range(self.dimensions)] for text in texts]
+        vectors = np.array(rows, dtype=np.float32).reshape(len(texts), self.dimensions)
+        return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
+
+
+def make(settings: Settings, checker: SufficiencyChecker | None = None, **selection: int) -> TemporalMemory:
     limits = settings.structures.temporal.model_copy(update=selection)
-    return TemporalMemory(limits, settings.stores.bm25, settings.evidence.max_chars_per_step, checker)
+    checking = Checking(checker, CountingLetters) if checker else None
+    return TemporalMemory(limits, settings.stores.bm25, settings.evidence.max_chars_per_step, checking)
 
 
 @pytest.fixture
@@ -129,6 +146,73 @@ def test_a_satisfied_checker_leaves_the_fallback_in_place(settings: Settings) ->
     temporal = make(settings, AskingFor())
     memory = temporal.build(rooms(30, at_7="a brass key"))
     assert shown(temporal.retrieve(memory, "Who has the brass key?")) == [7]
+
+
+def test_a_checker_judges_by_the_five_steps_most_alike_not_by_words(settings: Settings) -> None:
+    checker = AskingFor()
+    temporal = make(settings, checker)
+    memory = temporal.build(rooms(30, at_7="zzzzzzzzzzzzzzzzzzzzzz yyyyyyyyyyyyyyyy"))
+    temporal.retrieve(memory, "zyzyzyzzy")
+    assert 7 in checker.candidates
+    assert len(checker.candidates) == 5
+    assert checker.candidates == sorted(checker.candidates)
+    assert checker.known == range(30)
+
+
+def test_steps_asked_for_never_push_out_those_named(settings: Settings) -> None:
+    temporal = make(settings, AskingFor(*range(20, 40)), max_steps=6)
+    memory = temporal.build(rooms(50))
+    assert shown(temporal.retrieve(memory, "Compare step 1 and step 2.")) == [1, 2, 20, 21, 22, 23]
+    spanning = shown(temporal.retrieve(memory, "What happened until step 15?"))
+    assert {15, 20, 21, 22} <= set(spanning)
+    assert len(spanning) == 6
+
+
+def test_a_preview_asks_nobody(settings: Settings, temporal: TemporalMemory) -> None:
+    checker = AskingFor(25)
+    checked = make(settings, checker)
+    memory = checked.build(rooms(30))
+    assert shown(checked.preview(memory, "step 3")) == [3]
+    assert checked.preview_many(memory, ["step 3"]) == [checked.preview(memory, "step 3")]
+    assert checker.candidates == []
+    assert not checked.previews_evidence
+    assert temporal.previews_evidence
+
+
+class Failing(AskingFor):
+    """A checker that knows nothing of one question."""
+
+    def request(self, question: str, candidates: Sequence[Step], known: range) -> Sequence[int]:
+        self.candidates.append(len(question))
+        if "bell" in question:
+            raise ModelError("HTTP 500")
+        return self.steps
+
+
+@pytest.mark.parametrize("concurrency", [1, 4])
+def test_a_question_that_cannot_be_checked_has_no_evidence(settings: Settings, concurrency: int) -> None:
+    limits, clip = settings.structures.temporal, settings.evidence.max_chars_per_step
+    temporal = TemporalMemory(limits, settings.stores.bm25, clip, Checking(Failing(4), CountingLetters, concurrency))
+    memory = temporal.build(rooms(30))
+    with pytest.raises(ModelError, match="HTTP 500"):
+        temporal.retrieve_many(memory, ["Where is the key?", "Where is the bell?"])
+    assert shown(temporal.retrieve(memory, "Where is the key?")) == [4]
+
+
+def test_a_checker_needs_the_vectors_of_its_own_embedder(settings: Settings, temporal: TemporalMemory) -> None:
+    checked = make(settings, AskingFor(25))
+    stored = checked.encode(checked.build(rooms(30)))
+    assert shown(checked.retrieve(checked.decode(stored), "step 3")) == [3, 25]
+    with pytest.raises(ArtifactError, match="'none'.*'letters'"):
+        checked.decode(temporal.encode(temporal.build(rooms(30))))
+    assert checked.build_identity() != temporal.build_identity()
+
+
+def test_nothing_is_asked_about_an_empty_trajectory(settings: Settings) -> None:
+    checker = AskingFor(1)
+    temporal = make(settings, checker)
+    assert temporal.retrieve(temporal.build(rooms(0)), "step 1").is_empty
+    assert checker.known == range(0)
 
 
 def test_settings_of_reading_leave_the_memory_alone(settings: Settings, temporal: TemporalMemory) -> None:
