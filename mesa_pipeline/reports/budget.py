@@ -32,8 +32,8 @@ def budget_section(curves: Sequence[BudgetCurve]) -> Section:
     paragraphs = (
         "What a hard limit on evidence tokens gives up. The policy's choice is read where it fits, else the subset that fits "
         "with the highest score expected from the training questions, each counted exactly.",
-        "A question where no subset fits counts as score 0 here, and room left over stays empty. A question asked with a budget "
-        "gets that room filled with pieces of further evidence, which scores higher where budgets are tight.",
+        "A question where no subset fits counts as score 0 here, and room left over stays empty. When a question is asked with "
+        "a budget, pieces of further evidence fill that room; the outcome table has no such readings.",
     )
     return Section("budget", _TITLE, paragraphs, (budget_figure(curves), _table(curves)))
 
