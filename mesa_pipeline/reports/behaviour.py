@@ -17,6 +17,7 @@ from mesa_pipeline.reports.tables import subset_cell
 
 FEWEST_QUESTIONS = 10
 MAX_LABEL_GROUPS = 12
+SHOWN_LABELS = ("domain", "qa_type")
 
 
 @dataclass(frozen=True)
@@ -73,10 +74,10 @@ def _groups(matrix: OutcomeMatrix) -> Sequence[_Group]:
     """All questions, then those of each label, then those of each form, the ones that name a step first."""
     features = [observable_features(question) for question in policy_inputs(matrix, labels=True)]
     groups = [_Group("", "all", np.arange(len(matrix)))]
-    for label, noun in LABELS.items():
+    for label in SHOWN_LABELS:
         values = Counter(str(found[label]) for found in features if found.get(label))
         shown = sorted(value for value, _ in values.most_common(MAX_LABEL_GROUPS)) if len(values) > 1 else []
-        groups += [_Group(noun, value, _where(features, label, value)) for value in shown]
+        groups += [_Group(LABELS[label], value, _where(features, label, value)) for value in shown]
     named = np.array([bool(found["named_steps"]) for found in features], dtype=bool)
     groups.append(_Group("question", "names a step", np.flatnonzero(named)))
     groups.append(_Group("question", "names no step", np.flatnonzero(~named)))

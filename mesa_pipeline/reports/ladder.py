@@ -43,7 +43,7 @@ def ladder_table(rungs: Sequence[Rung]) -> Table:
         Column("Interval", unit=level),
         Column("Difference to MESA", unit="x100"),
         Column("Interval", unit=level),
-        Column("Seeds"),
+        *((Column("Seeds"),) if any(rung.summary.score.n != seeds for rung in ordered) else ()),
     )
     spread = f"mean ± sample standard deviation over {seeds} split seeds"
     over = spread if seeds > 1 else "one split seed, so no spread over seeds"
@@ -53,7 +53,9 @@ def ladder_table(rungs: Sequence[Rung]) -> Table:
         "policies on other episodes, not of how policies would vary with the split. An ablation changes one part of the "
         "search; lookups are fitted on the training questions; the oracle picks with hindsight."
     )
-    return Table("ladder", "Selection compared and ablated", columns, tuple(_row(rung) for rung in ordered), caption)
+    return Table(
+        "ladder", "Selection compared and ablated", columns, tuple(_row(rung, len(columns)) for rung in ordered), caption
+    )
 
 
 def ladder_csv(rungs: Sequence[Rung]) -> str:
@@ -69,7 +71,7 @@ def _ordered(rungs: Sequence[Rung]) -> list[Rung]:
     return [*sorted(first, key=lambda rung: FIRST_KINDS.index(rung.summary.kind)), *ablations, *reversed(own), *rest]
 
 
-def _row(rung: Rung) -> Row:
+def _row(rung: Rung, width: int) -> Row:
     summary = rung.summary
     is_all = not rung.ablation and summary.kind == "all"
     cells = (
@@ -81,7 +83,7 @@ def _row(rung: Rung) -> Row:
         *_difference_cells(rung.versus_frozen),
         Cell(text.number(summary.score.n), summary.score.n),
     )
-    return Row(cells, highlighted=not rung.ablation and rung.name == FROZEN_ROW)
+    return Row(cells[:width], highlighted=not rung.ablation and rung.name == FROZEN_ROW)
 
 
 def _name_cell(rung: Rung) -> Cell:

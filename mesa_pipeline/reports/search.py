@@ -18,8 +18,8 @@ from mesa_pipeline.reports.search_tables import (
 )
 
 SHOWN_STATE_CHARS = 4000
-NOT_SEARCHED = "No policy has been searched for yet; search with `mesa optimize`."
-NOT_ABLATED = "No ablation has been tested yet; search and test them with `mesa ablate`."
+NOT_SEARCHED = "No policy has been searched for yet; search with: mesa optimize"
+NOT_ABLATED = "No ablation has been tested yet; search and test them with: mesa ablate"
 
 
 def search_section(inputs: ReportInputs) -> Section:
@@ -77,7 +77,7 @@ def policy_section(inputs: ReportInputs) -> Section:
 def policy_listing(found: SearchFinding) -> Listing:
     """The winning policy's code, as it was scored and as it is run for every question asked."""
     caption = (
-        f"Split seed {found.seed}, {found.chosen}. `fit` learns from the training outcomes once; `select` is called for each "
+        f"Split seed {found.seed}, {found.chosen}. fit learns from the training outcomes once; select is called for each "
         "question and sees its text, labels and previews of the evidence, never a score. It runs in a confined process."
     )
     return Listing("policy", "Its code", text.code(found.source), caption, "python")
@@ -86,7 +86,7 @@ def policy_listing(found: SearchFinding) -> Listing:
 def _state_listing(found: SearchFinding) -> Listing:
     cut = len(found.state) > SHOWN_STATE_CHARS
     shown = _flattened(found.state)[:SHOWN_STATE_CHARS] + ("\n…" if cut else "")
-    caption = "What `fit` learnt from the training outcomes" + (", its beginning; the whole is in state.json." if cut else ".")
+    caption = "What fit learnt from the training outcomes" + (", its beginning; the whole is in state.json." if cut else ".")
     return Listing("state", "What it learnt", text.code(shown), caption, "json")
 
 

@@ -15,8 +15,8 @@ from mesa_pipeline.reports.theme import ALL_COLOUR, INK, MARKER_EDGE, MUTED, POL
 
 SLOT_COLOURS = dict(zip(SLOTS, (SUBSET_COLOURS[2], SUBSET_COLOURS[5], SUBSET_COLOURS[1]), strict=True))
 SLOT_MARKERS = dict(zip(SLOTS, ("o", "^", "s"), strict=True))
-REACH_BELOW = 2.5
-"""How far the axis goes below ``all``, as a multiple of the best one's gain; what is worse stands at its lower edge."""
+REACH_BELOW = 4.0
+"""How far the axis goes below the middle candidate, as a multiple of how far the best is above it; ``all`` is always shown."""
 SLOT_OFFSET = 0.22
 
 
@@ -34,7 +34,7 @@ def objective_figure(found: SearchFinding) -> Figure:
     with canvas(8.4, 4.2, name) as drawing:
         axes = drawing.subplots()
         axes.axhline(100 * start, color=ALL_COLOUR, linewidth=1, linestyle="--", label="all five structures")
-        floor = 100 * (start - REACH_BELOW * max(best[-1] - start, abs(start) / 100))
+        floor = 100 * _floor(start, [candidate.worth.objective for candidate in tried if candidate.worth])
         _draw_candidates(axes, tried, places, floor)
         axes.step(
             range(len(best)), [100 * value for value in best], where="post", color=INK, linewidth=1.6, label="best so far"
@@ -43,7 +43,7 @@ def objective_figure(found: SearchFinding) -> Figure:
             winner = places[found.chosen], 100 * _worth(found.winner).objective
             axes.plot(*winner, "*", color=POLICY_COLOUR, markersize=16, markeredgecolor=MARKER_EDGE, label="frozen", zorder=6)
         axes.set_xlim(-1, len(tried) + 1)
-        axes.set_ylim(bottom=floor - 0.06 * (100 * best[-1] - floor))
+        axes.margins(y=0.06)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.set_xlabel("candidate, in the order tried")
         axes.set_ylabel("validation objective x100")
@@ -76,6 +76,12 @@ def _draw_candidates(axes: Axes, tried: Sequence[Candidate], places: dict[str, i
     invalid = [places[candidate.id] for candidate in tried if candidate.status == "invalid"]
     if invalid:
         axes.plot(invalid, [floor] * len(invalid), "x", color=MUTED, markersize=6, label="invalid")
+
+
+def _floor(start: float, values: Sequence[float]) -> float:
+    """Where the axis begins, so that one hopeless candidate does not press all others into a line."""
+    middle, best = float(np.median([start, *values])), max([start, *values])
+    return min(start, max(min([start, *values]), middle - REACH_BELOW * (best - middle)))
 
 
 def _best_so_far(start: float, tried: Sequence[Candidate]) -> list[float]:
@@ -160,16 +166,19 @@ def archive_figure(found: SearchFinding) -> Figure:
         axes.xaxis.set_major_formatter(lambda value, _position: text.number(value))
         axes.margins(0.08, 0.1)
         axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=6, fontsize=9)
+        others = dict.fromkeys(
+            reading.candidate for reading in found.readings if reading.candidate not in (INITIAL, found.chosen)
+        )
         labels = [
             Label(*winner, f"frozen: {found.chosen}", POLICY_COLOUR, bold=True),
             Label(*initial, "all five", ALL_COLOUR, bold=True),
-            *(Label(*_point(candidate), candidate.id, INK) for candidate in reversed(front) if candidate.id != found.chosen),
+            *(Label(*_point(found.by_id[id]), id, INK) for id in others),
         ]
         place_labels(drawing, axes, labels, points)
         svg = to_svg(drawing, name, description)
     caption = (
         f"Split seed {found.seed}, validation questions. Up and to the left is better. For any price of a token the best "
-        "policy is on the front, so another price needs no new search."
+        "policy is on the front, so another price needs no new search; those of the prices below are named."
     )
     return Figure(name, "The archive: score against tokens", svg, caption, description)
 

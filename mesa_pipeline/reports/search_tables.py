@@ -11,7 +11,7 @@ from mesa_pipeline.reports.metrics import csv_text
 from mesa_pipeline.reports.search_findings import INITIAL, Candidate, SearchFinding
 
 SHOWN_CANDIDATES = 15
-HYPOTHESIS_CHARS = 160
+HYPOTHESIS_CHARS = 240
 CANDIDATE_COLUMNS = (
     "seed",
     "candidate",
@@ -31,7 +31,7 @@ CANDIDATE_COLUMNS = (
 def searches_table(searches: Sequence[SearchFinding]) -> Table:
     """What each search planned, tried and chose."""
     columns = (
-        Column("Seed"),
+        Column("Seed", "left"),
         Column("Frozen policy", "left"),
         Column("Planned"),
         Column("Evaluated"),
@@ -106,7 +106,6 @@ def candidates_table(found: SearchFinding) -> Table:
     best = sorted(found.archive, key=lambda c: -c.worth.objective if c.worth else np.inf)[:SHOWN_CANDIDATES]
     columns = (
         Column("Candidate", "left"),
-        Column("Slot", "left"),
         Column("Objective", unit="x100"),
         Column("Score", unit="x100"),
         Column("Tokens", unit="per question"),
@@ -128,13 +127,12 @@ def _candidate_row(candidate: Candidate, chosen: bool) -> Row:
     objective, score, tokens, structures, train = _figures(candidate)
     cells = (
         Cell(_named(candidate)),
-        Cell(candidate.slot or ""),
         Cell(text.score(objective), objective),
         Cell(text.score(score), score),
         Cell(text.number(tokens), tokens),
         Cell(text.number(structures, 2), structures),
         Cell(text.score(train), train),
-        Cell("on front" if candidate.on_front else "", float(candidate.on_front)),
+        Cell("yes" if candidate.on_front else "", float(candidate.on_front)),
         Cell(text.printable(candidate.hypothesis, HYPOTHESIS_CHARS)),
     )
     return Row(cells, highlighted=chosen)
@@ -183,7 +181,6 @@ def lineage_table(found: SearchFinding) -> Table:
     """The winner and what it was made from."""
     columns = (
         Column("Candidate", "left"),
-        Column("Slot", "left"),
         Column("Made from", "left"),
         Column("Objective", unit="x100"),
         Column("Hypothesis", "left"),
@@ -193,7 +190,6 @@ def lineage_table(found: SearchFinding) -> Table:
         objective = candidate.worth.objective if candidate.worth else np.nan
         cells = (
             Cell(_named(candidate)),
-            Cell(candidate.slot or ""),
             Cell(text.printable(", ".join(candidate.parents)) or text.ABSENT),
             Cell(text.score(objective), objective),
             Cell(text.printable(candidate.hypothesis, HYPOTHESIS_CHARS)),
