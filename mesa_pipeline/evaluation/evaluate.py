@@ -14,7 +14,7 @@ from mesa_pipeline.outcomes import OutcomeMatrix
 from mesa_pipeline.policies.base import FittedPolicy, policy_inputs
 from mesa_pipeline.subsets import ALL_SUBSETS, FULL_SUBSET, size
 
-EvaluationKind = Literal["frozen", "all", "single", "fixed", "lookup", "route", "executable", "random", "oracle"]
+EvaluationKind = Literal["frozen", "all", "single", "fixed", "lookup", "route", "executable", "zero_shot", "random", "oracle"]
 SUBSET_SIZES = np.array([0, *(size(mask) for mask in ALL_SUBSETS)])
 
 

@@ -14,7 +14,7 @@ from mesa_pipeline.outcomes import OutcomeMatrix, QuestionInfo
 from mesa_pipeline.policies.sandbox import Sandbox
 from mesa_pipeline.types import Preview, State
 
-PolicyKind = Literal["all", "single", "fixed", "lookup", "route", "executable"]
+PolicyKind = Literal["all", "single", "fixed", "lookup", "route", "executable", "zero_shot"]
 
 
 @dataclass(frozen=True)
