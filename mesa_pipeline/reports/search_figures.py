@@ -110,7 +110,8 @@ def arms_figure(found: SearchFinding) -> Figure:
         left.invert_yaxis()
         left.set_xlabel("iteration")
         left.xaxis.set_major_locator(MaxNLocator(integer=True))
-        left.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=4, fontsize=9)
+        if tried:
+            left.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=4, fontsize=9)
         right.set_xlabel("validation objective x100")
         for axes in (left, right):
             axes.spines["left"].set_visible(False)
