@@ -222,8 +222,10 @@ class _Job:
 
 
 def _remove_folder(folder: Path) -> None:
+    """The key goes first: a search that is half removed is nobody's to continue."""
     try:
         if folder.exists():
+            (folder / KEY_FILE).unlink(missing_ok=True)
             shutil.rmtree(folder)
     except OSError as error:
         raise ArtifactError(f"cannot replace {folder}: {error.strerror}") from error

@@ -2,6 +2,7 @@
 
 import os
 import re
+import resource
 import subprocess
 import sys
 from dataclasses import replace
@@ -143,6 +144,20 @@ def test_a_kill_within_every_event_changes_nothing(whole, tmp_path):
     for _ in events(whole[0])[1:]:
         with pytest.raises(Killed):
             ready(killed_store(tmp_path, 1, torn)).run()
+    ready(tmp_path).run()
+    assert contents(tmp_path) == contents(whole[0])
+
+
+def test_a_full_disk_is_said_and_the_search_is_continued(whole, tmp_path):
+    """No file may have more than 8 kB, which the log soon has."""
+    command = [sys.executable, "-m", "tests.search.searches", str(tmp_path)]
+
+    def fill() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))
+
+    full = subprocess.run(command, check=False, cwd=REPOSITORY, preexec_fn=fill, capture_output=True, text=True)
+    assert re.search(r"ArtifactError: cannot write .*events\.jsonl: .*free space", full.stderr)
+    assert 0 < len(events(tmp_path)) < len(events(whole[0]))
     ready(tmp_path).run()
     assert contents(tmp_path) == contents(whole[0])
 

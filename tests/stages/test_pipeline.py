@@ -85,8 +85,7 @@ def test_the_search_opens_no_test_outcomes(finished, tmp_path):
             context.layout.outcomes(entry.key).unlink()
     frozen = context.layout.policy(0) / "frozen"
     before = contents(frozen)
-    for path in context.layout.policy(0).glob("candidates.json"):
-        path.unlink()
+    (context.layout.policy(0) / "search.json").unlink()
     with pytest.raises(ArtifactError, match="mesa sweep"):
         conclude(context)
     assert contents(frozen) == before

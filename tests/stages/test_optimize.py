@@ -1,0 +1,155 @@
+"""The search as a stage: what it depends on, what it continues, what it never opens."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+from mesa_pipeline.artifacts import exclusive
+from mesa_pipeline.config import load_settings
+from mesa_pipeline.errors import ArtifactError, WorkspaceBusy
+from mesa_pipeline.evaluation.evaluate import evaluate_policy
+from mesa_pipeline.policies.base import policy_inputs
+from mesa_pipeline.search.store import EVALUATED, SearchStore
+from mesa_pipeline.stages.optimize import optimize, read_archive, read_frozen, read_result
+from mesa_pipeline.stages.split import read_split
+from mesa_pipeline.stages.storage import read_manifest
+from mesa_pipeline.stages.table import read_table
+from mesa_pipeline.tracking import NullTracker
+from tests.conftest import REPOSITORY
+from tests.pipeline import SMALL, copy_of
+from tests.search.searches import contents
+
+SEED = 1
+
+
+@pytest.fixture
+def context(finished, tmp_path):
+    return copy_of(finished, tmp_path)
+
+
+def changed(context, *overrides):
+    return dataclasses.replace(context, settings=load_settings(REPOSITORY / "params.yaml", [*SMALL, *overrides], {}))
+
+
+def searched(context) -> dict[str, bytes]:
+    """Run the stage; what lies in its folder afterwards."""
+    optimize(context, SEED, NullTracker())
+    return contents(context.layout.policy(SEED))
+
+
+def log_of(context) -> bytes:
+    return (context.layout.policy(SEED) / "search" / "events.jsonl").read_bytes()
+
+
+def test_the_result_counts_what_was_tried_and_names_what_was_chosen(finished):
+    result, archive = read_result(finished, SEED), read_archive(finished, SEED)
+    assert result["planned"] == 6 == result["evaluated"] + result["invalid"] + result["duplicates"]
+    assert (result["iterations"], result["rule"], result["proposer"]) == (2, "argmax", "template")
+    assert result["chosen"] == archive.frontier.id
+    assert len(archive.entries) == result["evaluated"] + 1
+
+
+def test_what_is_frozen_is_worth_what_the_archive_says(finished):
+    frozen, entry = read_frozen(finished, SEED), read_archive(finished, SEED).frontier
+    validation = read_table(finished, read_split(finished, SEED).val).matrix
+    assert evaluate_policy(frozen.fitted, validation, finished.settings.search.lambda_).objective == entry.validation.objective
+    assert frozen.validation == entry.validation
+    store = SearchStore(finished.layout.policy(SEED) / "search")
+    chosen = frozen.fitted.choices(policy_inputs(validation, True))
+    assert np.array_equal(chosen, store.choices(entry.behaviour).validation)
+    assert frozen.fitted.state == store.state(store.find(EVALUATED, entry.id)["state"])
+
+
+def test_test_outcomes_change_nothing_whatever_becomes_of_them(finished, tmp_path):
+    """Searched anew with the test episodes' outcomes gone, and with other ones: the same bytes."""
+    before = contents(finished.layout.policy(SEED))
+    held_out = set(read_split(finished, SEED).test)
+    for name, fate in {"gone": lambda path: path.unlink(), "other": lambda path: path.write_bytes(b"{}\n")}.items():
+        context = copy_of(finished, tmp_path / name)
+        (context.layout.policy(SEED) / "search.json").unlink()
+        (context.layout.policy(SEED) / "search" / "key.json").unlink()
+        for entry in read_manifest(context.layout).episodes:
+            if entry.id in held_out:
+                fate(context.layout.outcomes(entry.key))
+        assert searched(context) == before
+
+
+@pytest.mark.parametrize("name", ["search.json", "frozen/manifest.json", "frozen/policy.py", "frozen/state.json"])
+@pytest.mark.parametrize("fate", [lambda path: path.unlink(), lambda path: path.write_bytes(b"tampered")])
+def test_what_is_missing_or_was_tampered_with_is_made_again_from_the_log(name, fate, finished, context):
+    fate(context.layout.policy(SEED) / name)
+    assert searched(context) == contents(finished.layout.policy(SEED))
+
+
+def test_more_iterations_continue_the_log_and_fewer_use_its_beginning(finished, context):
+    log = log_of(context)
+    more = searched(changed(context, "search.iterations=3"))
+    assert log_of(context).startswith(log)
+    assert len(log_of(context)) > len(log)
+    assert json.loads(more["search.json"])["planned"] == 9
+    assert len(read_archive(context, SEED).entries) == json.loads(more["search.json"])["evaluated"] + 1
+    fewer = searched(context)
+    same = {name for name in fewer if not name.startswith("search/")}
+    before = contents(finished.layout.policy(SEED))
+    assert {name: fewer[name] for name in same} == {name: before[name] for name in same}
+
+
+@pytest.mark.parametrize("override", ["search.select=crossfit", "search.refit=true", "policies.route_keys=[qa_type]"])
+def test_what_decides_on_the_choice_alone_searches_nothing_anew(override, context):
+    log, before = log_of(context), read_result(context, SEED)["fingerprint"]
+    searched(changed(context, override))
+    assert log_of(context) == log
+    assert read_result(context, SEED)["fingerprint"] != before
+
+
+@pytest.mark.parametrize(
+    "override",
+    ["search.labels=false", "search.ucb.beta=0", "search.lambda=0.01", "search.max_structures=1", "search.slots=[explore]"],
+)
+def test_what_may_change_an_iteration_starts_anew(override, context):
+    before = contents(context.layout.policy(SEED))
+    after = searched(changed(context, override))
+    assert after["search/key.json"] != before["search/key.json"]
+    assert set(after) >= {"search.json", "search/events.jsonl", "frozen/manifest.json"}
+
+
+@pytest.mark.parametrize("override", ["run.workers=2", "evaluation.bootstrap_samples=300", "policies.lookup_keys=[[domain]]"])
+def test_what_changes_no_result_makes_nothing_again(override, context):
+    assert optimize(changed(context, override), SEED, NullTracker()).kept == 1
+
+
+def test_two_workers_find_the_same(finished, context):
+    context = changed(context, "run.workers=2")
+    (context.layout.policy(SEED) / "search" / "key.json").unlink()
+    (context.layout.policy(SEED) / "search.json").unlink()
+    assert searched(context) == contents(finished.layout.policy(SEED))
+
+
+def test_a_second_process_is_refused_but_may_read_what_is_finished(context):
+    with exclusive(context.layout):
+        assert optimize(context, SEED, NullTracker()).kept == 1
+        with pytest.raises(WorkspaceBusy, match="is working on 'synthetic'"):
+            optimize(changed(context, "search.iterations=3"), SEED, NullTracker())
+    assert read_result(context, SEED)["planned"] == 6
+
+
+def test_progress_is_told(context):
+    told = []
+    watched = dataclasses.replace(changed(context, "search.iterations=3"), watch_search=told.append)
+    optimize(watched, SEED, NullTracker())
+    assert [progress.iteration for progress in told] == [0, 1, 2, 3]
+
+
+def test_without_a_search_the_command_is_named(prepared):
+    for read in (read_result, read_archive):
+        with pytest.raises(ArtifactError, match="mesa optimize --seed 1"):
+            read(prepared, SEED)
+    with pytest.raises(ArtifactError, match="mesa optimize"):
+        read_frozen(prepared, SEED)
+
+
+def test_without_outcomes_the_command_is_named(prepared):
+    with pytest.raises(ArtifactError, match="mesa sweep"):
+        optimize(prepared, SEED, NullTracker())
