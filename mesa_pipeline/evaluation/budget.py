@@ -1,8 +1,8 @@
 """Score against a hard limit on evidence tokens, on questions that nothing was fitted to.
 
 Where no subset fits, nothing is read and the question counts as score 0 with 0 tokens, for every system alike. `mesa ask` fills
-the room that whole evidence leaves piece by piece; the outcome table has no such readings, so the curves are what it reaches at
-least.
+the room that whole evidence leaves piece by piece, of which the outcome table has no readings; what that adds is measured in
+docs/decisions/0093-token-budget.md.
 """
 
 from collections.abc import Mapping, Sequence
