@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from mesa_pipeline.config import AblationSettings
+from mesa_pipeline.config import Variation
 from mesa_pipeline.reports.search_findings import INITIAL
 from mesa_pipeline.stages.ablate import ablated
 from mesa_pipeline.stages.optimize import read_archive, read_frozen, read_result
@@ -59,9 +59,7 @@ def test_a_seed_without_a_search_is_left_out(finished, tmp_path):
 
 def test_an_ablation_that_was_tested_is_gathered_and_makes_the_report_anew(finished, tmp_path):
     context = copy_of(finished, tmp_path)
-    settings = context.settings.model_copy(
-        update={"ablations": (AblationSettings(name="one", set=("search.max_structures=1",)),)}
-    )
+    settings = context.settings.model_copy(update={"ablations": (Variation(name="one", set=("search.max_structures=1",)),)})
     context = dataclasses.replace(context, settings=settings)
     assert ablation_contexts(context) == {}
     report(context)
