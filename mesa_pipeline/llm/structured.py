@@ -14,7 +14,6 @@ MAX_CHARS = 400_000
 """What follows is not read: no honest reply is longer."""
 MAX_STARTS = 64
 """Places tried as the beginning of JSON; prose with more brackets than that is not a list."""
-REASONING = re.compile(r"<think>.*?</think>", re.DOTALL)
 OPENING = re.compile(r"[\[{]")
 SEPARATOR = re.compile(r"[\s,]*")
 
@@ -65,7 +64,8 @@ def without_reasoning(text: str) -> str:
     """The reply without what a model thought aloud; what follows an opening mark that is never closed is thought, too."""
     if "</think>" in text and "<think>" not in text:
         text = text.rpartition("</think>")[2]
-    return REASONING.sub("", text).partition("<think>")[0]
+    said, *thoughts = text.split("<think>")
+    return said + "".join(thought.partition("</think>")[2] for thought in thoughts)
 
 
 def _list_of(value: Any) -> list[Any] | None:

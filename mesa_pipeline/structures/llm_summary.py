@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 PARSE_VERSION = 1
 CHARS_PER_WORD = 6
-MAX_REPLY_CHARS = 40_000
+MAX_REPLY_CHARS = 20_000
 """What follows is not read: no honest summary of one segment is longer."""
 MARKER = re.compile(r"^[ \t*#>`_]{0,8}summary[ \t*_`]{0,4}:[ \t*_`]{0,4}", re.IGNORECASE | re.MULTILINE)
 STEP_HEAD = re.compile(

@@ -203,7 +203,7 @@ def test_a_checker_needs_the_vectors_of_its_own_embedder(settings: Settings, tem
     checked = make(settings, AskingFor(25))
     stored = checked.encode(checked.build(rooms(30)))
     assert shown(checked.retrieve(checked.decode(stored), "step 3")) == [3, 25]
-    with pytest.raises(ArtifactError, match="'none'.*'letters'"):
+    with pytest.raises(ArtifactError, match=r"'none'.*'letters'"):
         checked.decode(temporal.encode(temporal.build(rooms(30))))
     assert checked.build_identity() != temporal.build_identity()
 
