@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from mesa_pipeline.errors import ConfigError
 
 ENV_PREFIX = "MESA_"
 PARAMS_FILE = "params.yaml"
+ENDPOINT = "endpoint"
+"""As ``llm.embedder``: the model of ``llm.embeddings``."""
 Positive = Annotated[int, Field(ge=1)]
 PositiveFloat = Annotated[float, Field(gt=0.0)]
 Fraction = Annotated[float, Field(ge=0.0, le=1.0)]
@@ -63,7 +65,7 @@ class SplitsSettings(Section):
 
 
 class EndpointSettings(Section):
-    base_url: str
+    base_url: Annotated[str, Field(pattern=r"^https?://[^\s@?#]+$")]  # no place for a secret
     model: str
     key_variable: str
     context_tokens: Annotated[int, Field(ge=256)]
@@ -72,9 +74,16 @@ class EndpointSettings(Section):
     max_attempts: Positive
     backoff_seconds: Annotated[float, Field(ge=0)]
     max_backoff_seconds: Annotated[float, Field(ge=0)]
+
+
+class ChatSettings(EndpointSettings):
     thinking: bool
     chat_template_kwargs: bool
     json_schema: bool
+
+
+class EmbeddingsSettings(EndpointSettings):
+    batch_size: Positive
 
 
 class RoleSettings(Section):
@@ -97,8 +106,24 @@ class LlmSettings(Section):
     embedder: str
     embedder_threads: Positive
     embedder_batch_size: Positive
-    chat: EndpointSettings
+    chat: ChatSettings
+    embeddings: EmbeddingsSettings
     roles: RolesSettings
+
+    @property
+    def embedder_name(self) -> str:
+        """The embedding model, wherever it runs."""
+        return self.embeddings.model if self.embedder == ENDPOINT else self.embedder
+
+    @model_validator(mode="after")
+    def _replies_leave_room(self) -> "LlmSettings":
+        for role, settings in self.roles:
+            if settings.max_tokens >= self.chat.context_tokens:
+                raise ValueError(
+                    f"roles.{role}.max_tokens ({settings.max_tokens}) leaves no room for a conversation "
+                    f"in chat.context_tokens ({self.chat.context_tokens})"
+                )
+        return self
 
 
 class EvidenceSettings(Section):
@@ -178,12 +203,23 @@ class ExtractiveSettings(Section):
 
 
 class ReadingSettings(Section):
-    reader: Literal["extractive"]
+    reader: Literal["extractive", "llm"]
     extractive: ExtractiveSettings
 
 
+class JudgeSettings(Section):
+    """A judge of its own: what differs from ``llm.chat``."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+    base_url: str
+    model: str
+    key_variable: str
+
+
 class EvaluationSettings(Section):
-    reward: Literal["token_f1"]
+    reward: Literal["token_f1", "llm_judge"]
+    judges: tuple[JudgeSettings, ...]
+    judge_asks: Positive
     empty_score: Fraction
     bootstrap_samples: Positive
     confidence: Annotated[float, Field(gt=0.0, lt=1.0)]
@@ -205,6 +241,7 @@ class PoliciesSettings(Section):
     shrinkage: Annotated[float, Field(ge=0)]
     lookup_keys: tuple[LabelKeys, ...]
     route_keys: LabelKeys
+    zero_shot: bool
     sandbox: SandboxSettings
 
 
@@ -232,7 +269,7 @@ class SearchSettings(Section):
     lambda_: Annotated[float, Field(ge=0, alias="lambda")]
     iterations: Annotated[int, Field(ge=0)]
     slots: Annotated[tuple[Literal["exploit", "explore", "repair"], ...], Field(min_length=1)]
-    proposer: Literal["template"]
+    proposer: Literal["template", "llm"]
     directions: Annotated[tuple[str, ...], Field(min_length=1)] | None
     labels: bool
     max_structures: Annotated[int, Field(ge=1, le=5)]
@@ -249,7 +286,9 @@ class SearchSettings(Section):
     llm: LlmProposerSettings
 
 
-class AblationSettings(Section):
+class Variation(Section):
+    """Settings to change, each written as ``section.key=value``, under a name."""
+
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 _-]*$")]
     set: tuple[str, ...]
 
@@ -280,11 +319,13 @@ class Settings(Section):
     policies: PoliciesSettings
     previews: PreviewsSettings
     search: SearchSettings
-    ablations: tuple[AblationSettings, ...]
+    ablations: tuple[Variation, ...]
+    profile: str
+    profiles: tuple[Variation, ...]
     tracking: TrackingSettings
     run: RunSettings
 
-    def ablated(self, ablation: AblationSettings) -> "Settings":
+    def ablated(self, ablation: Variation) -> "Settings":
         """These settings with an ablation's changes.
 
         Raises:
@@ -310,20 +351,23 @@ def load_settings(
     path: Path | None = None,
     overrides: Sequence[str] = (),
     environment: Mapping[str, str] | None = None,
+    profile: str | None = None,
 ) -> Settings:
-    """Read the settings.
+    """Read the settings: the file, changed by a profile, then by the environment, then by overrides.
 
     Args:
         path: The YAML file; by default ``default_params_path()``.
         overrides: ``section.key=value`` strings, the last word on any key; values are YAML.
         environment: Variables to read ``MESA_SECTION__KEY`` from; the process's own by default. A variable without a double
             underscore is none of ours to read here.
+        profile: Name of one of the file's profiles; by default the one that the file names.
 
     Raises:
         ConfigError: The file cannot be read, or a key is unknown, missing or out of range; names the key and its origin.
     """
     path = path or default_params_path()
     values = _read_yaml(path)
+    _apply_profile(values, profile, path)
     environment = os.environ if environment is None else environment
     for name in sorted(environment):
         if name.startswith(ENV_PREFIX) and "__" in name:
@@ -332,12 +376,27 @@ def load_settings(
     return _with_overrides(values, overrides, f"settings ({path}, then MESA_* variables, then --set)")
 
 
+def _apply_profile(values: dict[str, Any], wanted: str | None, path: Path) -> None:
+    """Make the changes of the profile wanted, or of the one the file names, and note its name."""
+    name = wanted if wanted is not None else values.get("profile")
+    profiles = {profile.get("name"): profile for profile in values.get("profiles", ()) if isinstance(profile, dict)}
+    if name not in profiles:
+        raise ConfigError(f"no profile {name!r} in {path}; known are {', '.join(map(str, profiles))}")
+    values["profile"] = name
+    for override in profiles[name].get("set", ()):
+        _override(values, str(override), f"profile {name!r}")
+
+
+def _override(values: dict[str, Any], override: str, origin: str) -> None:
+    key, separator, value = override.partition("=")
+    if not separator:
+        raise ConfigError(f"{origin} {override!r}: write it as section.key=value")
+    _assign(values, key.strip().split("."), _parse_value(value, override), f"{origin} {override}")
+
+
 def _with_overrides(values: dict[str, Any], overrides: Sequence[str], origin: str) -> Settings:
     for override in overrides:
-        key, separator, value = override.partition("=")
-        if not separator:
-            raise ConfigError(f"--set {override!r}: write it as section.key=value")
-        _assign(values, key.strip().split("."), _parse_value(value, override), f"--set {override}")
+        _override(values, override, "--set")
     try:
         return Settings.model_validate(values)
     except ValidationError as error:

@@ -40,6 +40,7 @@ class Options:
 
 _SETTINGS_OPTIONS = (
     click.option("--params", type=click.Path(path_type=Path), help="Settings file; by default params.yaml."),
+    click.option("--profile", help="Which of the settings file's profiles: offline, local-llm, paper, or your own."),
     click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override one setting; repeatable."),
     click.option("--json", "as_json", is_flag=True, help="Print one JSON object for scripts instead of text."),
     click.option(
@@ -68,8 +69,8 @@ def settings_options(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command ``settings``, ``workspace`` and ``terminal`` arguments, read from the options every command has."""
 
     @functools.wraps(command)
-    def with_settings(params: Path | None, overrides: tuple[str, ...], as_json: bool, **rest: Any) -> None:
-        command(settings=load_settings(params, overrides), terminal=Terminal(as_json), **rest)
+    def with_settings(params: Path | None, profile: str | None, overrides: tuple[str, ...], as_json: bool, **rest: Any) -> None:
+        command(settings=load_settings(params, overrides, profile=profile), terminal=Terminal(as_json), **rest)
 
     return _decorated(with_settings, _SETTINGS_OPTIONS)
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from mesa_pipeline.config import AblationSettings, Settings
+from mesa_pipeline.config import Variation, Settings
 from mesa_pipeline.errors import ConfigError
 from mesa_pipeline.stages.context import StageContext
 from mesa_pipeline.stages.optimize import optimize
@@ -11,7 +11,7 @@ from mesa_pipeline.tracking import Tracker
 from mesa_pipeline.types import Summary
 
 
-def ablate(context: StageContext, ablation: AblationSettings, seed: int, tracker: Tracker) -> Summary:
+def ablate(context: StageContext, ablation: Variation, seed: int, tracker: Tracker) -> Summary:
     """Search and test one ablation on one split.
 
     Raises:
@@ -29,7 +29,7 @@ def ablate(context: StageContext, ablation: AblationSettings, seed: int, tracker
     )
 
 
-def ablated(context: StageContext, ablation: AblationSettings) -> StageContext:
+def ablated(context: StageContext, ablation: Variation) -> StageContext:
     """The context in which ``optimize`` and ``test`` make an ablation's policy, under a folder of its own.
 
     Raises:
@@ -44,7 +44,7 @@ def ablated(context: StageContext, ablation: AblationSettings) -> StageContext:
     return replace(context, settings=settings, layout=replace(context.layout, ablation=ablation.key))
 
 
-def find_ablations(settings: Settings, names: tuple[str, ...]) -> tuple[AblationSettings, ...]:
+def find_ablations(settings: Settings, names: tuple[str, ...]) -> tuple[Variation, ...]:
     """The ablations of some names, all of them where none is named.
 
     Raises:
