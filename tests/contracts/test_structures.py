@@ -1,4 +1,4 @@
-"""The promises of ``MemoryStructure``, kept by every structure in ``STRUCTURES``."""
+"""The promises of ``MemoryStructure``, kept by every structure in ``STRUCTURES``, with and without a language model."""
 
 import hashlib
 import json
@@ -13,6 +13,8 @@ import pytest
 from mesa_pipeline import subsets
 from mesa_pipeline.artifacts import decode_arrays, dump_json, encode_arrays
 from mesa_pipeline.config import Settings
+from mesa_pipeline.llm import ChatModel, Message, Role
+from mesa_pipeline.llm.scripted import ScriptedModel
 from mesa_pipeline.structures.base import MemoryStructure, StoredMemory, StructureContext
 from mesa_pipeline.types import Evidence, Step, Trajectory
 
@@ -92,11 +94,42 @@ QUESTIONS = [
 ]
 
 
-@pytest.fixture(params=subsets.STRUCTURE_CODES)
+STEP_HEADER = re.compile(r"^Step (\d{1,6})\n(?:Action|Observation): (.{0,60})", re.MULTILINE)
+
+
+def conversing(role: Role, schema: object = None) -> ChatModel:
+    """A stand-in for a language model in the roles of the builders: it tells the beginning of each step it is shown."""
+
+    def reply(messages: Sequence[Message], seed: int) -> str:
+        told = STEP_HEADER.findall(messages[0].content)
+        if role == "check":
+            return f"NEED_STEPS: {', '.join(number for number, _ in told[:1])}"
+        if role == "summarize":
+            return "SUMMARY:\n" + "\n".join(f"- Step {number}: {text}" for number, text in told)
+        if len(messages) == 1:
+            return json.dumps({"entities": [f"step {number}" for number, _ in told]})
+        return json.dumps({"triples": [[f"step {number}", "says", text] for number, text in told]})
+
+    return ScriptedModel(reply, f"scripted {role}")
+
+
+def with_language_model(settings: Settings) -> Settings:
+    structures = settings.structures
+    asking = {
+        "summary": structures.summary.model_copy(update={"builder": "llm"}),
+        "temporal": structures.temporal.model_copy(update={"checker": "llm"}),
+        "graph": structures.graph.model_copy(update={"builder": "llm"}),
+    }
+    return settings.model_copy(update={"structures": structures.model_copy(update=asking)})
+
+
+@pytest.fixture(params=[*subsets.STRUCTURE_CODES, "S llm", "T llm", "G llm"])
 def structure(request: pytest.FixtureRequest, settings: Settings) -> Structure:
     from mesa_pipeline.structures import STRUCTURES
 
-    return STRUCTURES[request.param].create(StructureContext(settings, HashingEmbedder))
+    code, _, model = request.param.partition(" ")
+    chosen = with_language_model(settings) if model else settings
+    return STRUCTURES[code].create(StructureContext(chosen, HashingEmbedder, conversing))
 
 
 @pytest.fixture(params=TRAJECTORIES)
@@ -202,3 +235,72 @@ def test_a_plain_trajectory_gives_evidence(structure: Structure) -> None:
 def test_the_fingerprint_of_a_memory_follows_the_trajectory(structure: Structure) -> None:
     assert structure.memory_fingerprint("a") != structure.memory_fingerprint("b")
     assert structure.memory_fingerprint("a") == structure.memory_fingerprint("a")
+
+
+def test_a_preview_asks_no_language_model(structure: Structure, history: Trajectory) -> None:
+    memory = structure.build(history)
+    glimpses = structure.preview_many(memory, QUESTIONS)
+    assert glimpses == [structure.preview(memory, question) for question in QUESTIONS]
+    if structure.previews_evidence:
+        assert glimpses == structure.retrieve_many(memory, QUESTIONS)
+
+
+def test_a_language_model_is_opened_by_those_alone_that_are_set_to_ask_one(settings: Settings) -> None:
+    from mesa_pipeline.structures import open_structures
+
+    opened: list[Role] = []
+
+    def chat(role: Role, schema: object = None) -> ChatModel:
+        opened.append(role)
+        return conversing(role, schema)
+
+    for chosen, expected in ((settings, set()), (with_language_model(settings), {"summarize", "extract", "check"})):
+        for structure in open_structures(StructureContext(chosen, HashingEmbedder, chat)).values():
+            memory = structure.build(TRAJECTORIES["plain"])
+            structure.retrieve(memory, QUESTIONS[0])
+            structure.build_identity()
+        assert set(opened) == expected
+
+
+def test_what_needs_no_language_model_keeps_the_keys_it_always_had(settings: Settings) -> None:
+    """Memories made before there were other builders stay valid."""
+    from mesa_pipeline.structures import open_structures
+
+    made = open_structures(StructureContext(settings, HashingEmbedder))
+    summary, graph = settings.structures.summary, settings.structures.graph
+    temporal = settings.structures.temporal.model_dump(include={"top_k", "max_steps", "max_listed", "max_listed_chars"})
+    extractive = {
+        "kind": "extractive",
+        "version": 1,
+        "max_chars": summary.max_chars_per_segment,
+        "max_chars_per_step": summary.max_chars_per_step,
+    }
+    assert made["S"].build_identity() == {
+        "version": 1,
+        "summarizer": extractive,
+        "window_chars": summary.window_chars,
+        "max_chars": summary.max_chars_per_segment,
+    }
+    assert made["G"].build_identity() == {
+        "version": 1,
+        "extractor": {"kind": "rules", "version": 1, "triples_per_step": graph.triples_per_step},
+        "passage_chars": graph.passage_chars,
+        "passage_overlap": graph.passage_overlap_chars,
+    }
+    assert made["T"].build_identity() == {"version": 1, "tokenizer": settings.stores.bm25.tokenizer}
+    assert made["T"].retrieve_identity() == {
+        "version": 1,
+        "bm25": settings.stores.bm25.model_dump(),
+        "selection": temporal,
+        "max_chars_per_step": settings.evidence.max_chars_per_step,
+        "checker": None,
+    }
+
+
+def test_a_language_model_makes_another_memory(settings: Settings) -> None:
+    from mesa_pipeline.structures import open_structures
+
+    plain = open_structures(StructureContext(settings, HashingEmbedder))
+    asking = open_structures(StructureContext(with_language_model(settings), HashingEmbedder, conversing))
+    differing = {code for code in plain if plain[code].memory_fingerprint("t") != asking[code].memory_fingerprint("t")}
+    assert differing == {"S", "T", "G"}
