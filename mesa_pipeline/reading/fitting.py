@@ -34,9 +34,12 @@ def cut_to_fit(evidence: Evidence, limit: int, counter: TokenCounter, beside: Ma
     room = _Room(limit, counter, beside or {}, evidence)
     kept: dict[int, EvidenceItem] = {}
     left_out: list[int] = []
+    spare = limit - room.tokens(kept)
     for position in _by_score(evidence.items):
-        if room.has(kept | {position: evidence.items[position]}):
-            kept[position] = evidence.items[position]
+        item = evidence.items[position]
+        is_hopeless = not item.is_record and counter.count(item.text) > spare  # saves composing hundreds of segments
+        if not is_hopeless and (spent := room.tokens(kept | {position: item})) <= limit:
+            kept[position], spare = item, limit - spent
         else:
             left_out.append(position)
     if not left_out:
@@ -54,10 +57,10 @@ class _Room:
     beside: Mapping[str, Evidence]
     evidence: Evidence
 
-    def has(self, items: Mapping[int, EvidenceItem]) -> bool:
-        """Whether these of the structure's pieces, by position, fit."""
+    def tokens(self, items: Mapping[int, EvidenceItem]) -> int:
+        """Tokens of everything read with these of the structure's pieces, by position."""
         tried = {**self.beside, self.evidence.structure: self.with_items(items)}
-        return exact_tokens(compose_all(tried, self.counter), self.counter) <= self.limit
+        return exact_tokens(compose_all(tried, self.counter), self.counter)
 
     def with_items(self, items: Mapping[int, EvidenceItem]) -> Evidence:
         return replace(self.evidence, items=tuple(items[position] for position in sorted(items)))
@@ -75,7 +78,7 @@ def _cut_short(position: int, kept: Mapping[int, EvidenceItem], room: _Room) -> 
     while high - low > 1:
         middle = (low + high) // 2
         tried = {position: replace(item, text=item.text[:middle].rstrip(), is_record=False)}
-        if tried[position].text and room.has({**kept, **tried}):
+        if tried[position].text and room.tokens({**kept, **tried}) <= room.limit:
             low, best = middle, tried
         else:
             high = middle

@@ -36,7 +36,7 @@ def test_unknown_labels_are_absent():
 
 def test_a_policy_never_sees_an_id():
     seen = policy_input(QUESTION, labels=True)
-    assert {field.name for field in fields(seen)} == {"question", "meta", "steps"}
+    assert {field.name for field in fields(seen)} == {"question", "meta", "steps", "previews"}
     assert "../../x" not in repr(seen)
 
 
