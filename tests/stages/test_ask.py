@@ -9,7 +9,8 @@ from mesa_pipeline.policies import FittedPolicy, FixedPolicy, PolicyInput
 from mesa_pipeline.policies.budget import TokenBudget
 from mesa_pipeline.reading.previews import preview
 from mesa_pipeline.stages.ask import MemoryShelf, ask
-from mesa_pipeline.stages.context import open_reading, structures_of
+from mesa_pipeline.stages.context import embedder_opener, open_reading, structures_of
+from mesa_pipeline.structures.temporal import Checking, TemporalMemory
 from mesa_pipeline.subsets import FULL_SUBSET, STRUCTURE_CODES, encode
 from mesa_pipeline.types import Step, Trajectory
 
@@ -60,6 +61,36 @@ def test_a_policy_that_reads_previews_is_shown_all_five(answer, small_settings, 
     assert shown.previews["R"] == preview(result.evidence["R"], small_settings.previews, counter)
     assert len(built(tmp_path)) == 5
     assert set(result.evidence) == {"R"}
+
+
+class Asking:
+    """A checker that counts, and always wants the last step."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def identity(self):
+        return {"kind": "asking"}
+
+    def request(self, question, candidates, known):
+        self.asked += 1
+        return [known.stop - 1]
+
+
+@pytest.mark.parametrize(("selected", "asked"), [("R", 0), ("TR", 1)])
+def test_previews_never_ask_a_checker(small_settings, tmp_path, selected, asked):
+    checker = Asking()
+    structures = structures_of(small_settings)
+    limits, bm25 = small_settings.structures.temporal, small_settings.stores.bm25
+    embedder = embedder_opener(small_settings.llm)
+    checked = TemporalMemory(limits, bm25, small_settings.evidence.max_chars_per_step, Checking(checker, embedder))
+    shelf = MemoryShelf({**structures, "T": checked}, Layout(tmp_path, "asked"))
+    policy = Watched(encode(selected), reads_previews=True)
+    result = ask(QUESTION, HOUSE, policy, shelf, open_reading(small_settings, "asked"), small_settings.previews)
+    assert 11 not in policy.shown[0].previews["T"].step_ids
+    assert checker.asked == asked
+    if "T" in selected:
+        assert [item.steps for item in result.evidence["T"].items] == [(11,)]
 
 
 def test_one_that_does_not_is_shown_none_and_nothing_more_is_built(answer, tmp_path):
