@@ -114,4 +114,4 @@ def _directions(x: np.ndarray) -> np.ndarray:
 
 def _matrix(rows: Rows) -> np.ndarray:
     matrix = np.array([list(map(float, row)) for row in rows], dtype=float)
-    return matrix if matrix.ndim == 2 else matrix.reshape(len(rows), -1)
+    return matrix if matrix.ndim == 2 else matrix.reshape(len(rows), 0)

@@ -24,6 +24,8 @@ from mesa_pipeline.search.records import ArchiveEntry
 ATTEMPTS = 12
 CROSSING_SHARE = 0.25
 PARTNERS = 5
+DOUBT = 0.5
+"""Share of repairs left undone where no failure card is beyond luck."""
 
 
 @dataclass(frozen=True)
@@ -109,8 +111,9 @@ def _exploited(request: ProposalRequest, parent: _Known, rng: random.Random) -> 
 
 
 def _repaired(request: ProposalRequest, parent: _Known, rng: random.Random) -> _Variant:
-    cards = [card for card in request.cards if _is_writable(card)]
-    if not cards:
+    writable = [card for card in request.cards if _is_writable(card)]
+    cards = [card for card in writable if card.beyond_luck] or writable
+    if not cards or (not cards[0].beyond_luck and rng.random() < DOUBT):
         return _exploited(request, parent, rng)
     card = cards[min(int(rng.expovariate(1.0)), len(cards) - 1)]
     partners = _partners(request, parent)

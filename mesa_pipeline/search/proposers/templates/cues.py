@@ -34,9 +34,10 @@ CUES: Mapping[str, tuple[str, ...]] = {
 """Groups of cues: the form of the question, words of order, and what it is about."""
 
 INTENTS: Mapping[str, str] = {
-    "recall": r"\bwhat\b|\bwhich\b|\bwho\b|\bwhen\b|\bexact\w*|\blist\b|\bname\b|\bspecific\w*",
     "cause": r"\bwhy\b|\bcaus\w*|\breasons?\b|\bbecause\b|\bled to\b|\bresult\w*|\bprevent\w*|\bif\b|\bwould\b",
     "state": r"\bstates?\b|\bstatus\b|\bwhere\b|\blocations?\b|\bchang\w*|\bupdat\w*|\binventory\b|\bso far\b|\bhow many\b",
     "abstract": r"\boverall\b|\bpatterns?\b|\bstrateg\w*|\bgeneral\w*|\bsummar\w*|\bgoals?\b|\bphases?\b|\bapproach\b",
+    "recall": r"\bwhat\b|\bwhich\b|\bwho\b|\bwhen\b|\bexact\w*|\blist\b|\bname\b|\bspecific\w*",
 }
-"""What a question asks for, in the terms of memory benchmarks: recall, cause, change of state, abstraction."""
+"""What a question asks for, in the terms of memory benchmarks: recall, cause, change of state, abstraction.
+The common words of recall come last: where intents tie, the more telling one counts."""

@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal, Self, TypeAlias
 
 from mesa_pipeline.evaluation.observables import Predicate
@@ -69,6 +70,7 @@ class Crossing:
         return cls(value["kind"], Genome.from_json(value["other"]), predicate)
 
 
+@lru_cache(maxsize=1024)
 def genome_of(source: str) -> Genome | None:
     """The genome a source was written from; ``None`` for a source that was not written from one."""
     try:

@@ -130,15 +130,17 @@ def _mean_of(letters: Sequence[str]) -> str:
 def _quoted(own: str) -> list[str]:
     """The library functions that a text calls, and those that they call, in the order of the library."""
     library = _library()
-    wanted, waiting = set(), _names(own) & library.keys()
+    wanted: set[str] = set()
+    waiting = set(_names(own) & library.keys())
     while waiting:
         wanted |= waiting
         waiting = set().union(*(_names(library[name]) for name in waiting)) & library.keys() - wanted
     return [text for name, text in library.items() if name in wanted]
 
 
-def _names(text: str) -> set[str]:
-    return {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
+@cache
+def _names(text: str) -> frozenset[str]:
+    return frozenset(node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name))
 
 
 @cache
