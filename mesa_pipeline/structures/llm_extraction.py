@@ -13,7 +13,7 @@ from typing import Any
 
 from mesa_pipeline.llm import ChatModel, Completion, Message, OpenChat
 from mesa_pipeline.llm.structured import ListReply, read_list
-from mesa_pipeline.structures.llm_prompts import ASKS, as_json, load_prompt, prompts_fingerprint, user_message
+from mesa_pipeline.structures.llm_prompts import ASKS, as_json, load_prompt, prompts_fingerprint, user_message, valid_unicode
 from mesa_pipeline.structures.records import serialize_step
 from mesa_pipeline.structures.triples import Triple
 from mesa_pipeline.types import Step
@@ -164,9 +164,10 @@ def _first_of(item: Mapping[str, Any], names: Sequence[str]) -> Any:
 
 
 def _text(value: Any) -> str:
+    """A JSON value as text, valid Unicode: escapes in JSON can spell halves of surrogate pairs."""
     if value is None:
         return ""
-    return value.strip() if isinstance(value, str) else as_json(value)
+    return valid_unicode(value).strip() if isinstance(value, str) else as_json(value)
 
 
 def halves(passage: Sequence[Step]) -> list[tuple[Step, ...]]:

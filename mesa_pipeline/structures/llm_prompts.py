@@ -1,6 +1,7 @@
 """What the structures' requests to language models have in common: their prompt files, and asking once more."""
 
 import json
+from functools import cache
 from pathlib import Path
 
 from mesa_pipeline.artifacts import fingerprint
@@ -12,8 +13,9 @@ ASKS = 2
 """A reply that cannot be read is asked for once more, in other words: the same words would get the same reply."""
 
 
+@cache
 def load_prompt(name: str) -> Prompt:
-    """The prompt of a name, from the files beside this module."""
+    """The prompt of a name, from the files beside this module; read once, so that a process asks in the words it signs with."""
     return Prompt.load(FOLDER / f"{name}.md")
 
 
@@ -34,4 +36,9 @@ def user_message(text: str, ask: int) -> Message:
 
 def as_json(value: object) -> str:
     """JSON on one line, other scripts as they are; valid Unicode, whatever was read."""
-    return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace").decode("utf-8")
+    return valid_unicode(json.dumps(value, ensure_ascii=False))
+
+
+def valid_unicode(text: str) -> str:
+    """The text with a question mark for each half of a surrogate pair."""
+    return text.encode("utf-8", "replace").decode("utf-8")

@@ -1,3 +1,4 @@
+import re
 import time
 
 import pytest
@@ -66,3 +67,18 @@ def test_reasoning_is_left_out():
     assert without_reasoning("<think>hm</think>yes") == "yes"
     assert without_reasoning("yes<think>hm") == "yes"
     assert without_reasoning("plain") == "plain"
+
+
+@given(st.lists(st.sampled_from(["<think>", "</think>", "a", "\n"]), max_size=12).map("".join))
+def test_reasoning_is_what_stands_between_the_marks(text):
+    by_pattern = text
+    if "</think>" in text and "<think>" not in text:
+        by_pattern = text.rpartition("</think>")[2]
+    by_pattern = re.sub(r"<think>.*?(?:</think>|\Z)", "", by_pattern, flags=re.DOTALL)
+    assert without_reasoning(text) == by_pattern
+
+
+def test_marks_in_a_loop_take_no_time():
+    started = time.perf_counter()
+    assert without_reasoning("<think>" * 50_000) == ""
+    assert time.perf_counter() - started < 5

@@ -119,6 +119,7 @@ A_B_C = (Triple("a", "b", "c"),)
         ('{"triples":[["a","b","c"],["d","e"', A_B_C),
         ('{"triples":[["a","b","c"],["d","e, f","g', A_B_C),
         ('<think>[["x","y","z"]]</think>{"triples": [["a","b","c"]]}', A_B_C),
+        ('{"triples": [["a\\ud83d", "b", ["\\udfff"]]]}', (Triple("a?", "b", '["?"]'),)),
         ("```json\n[]\n```", ()),
         ("__import__('os').system('true')", ()),
     ],
