@@ -7,7 +7,8 @@ from mesa_pipeline import __version__
 from mesa_pipeline.search.loop import SearchProgress
 from mesa_pipeline.search.records import ArchiveEntry, Rejection
 from mesa_pipeline.search.ucb import bonus_to_spread
-from mesa_pipeline.stages.context import StageContext, open_reading
+from mesa_pipeline.stages.context import StageContext
+from mesa_pipeline.stages.models import open_reading
 from mesa_pipeline.tracking import SearchRun, TrackedCandidate, TrackedSearch
 
 SOURCE_FILE = "policy.py"
@@ -45,7 +46,7 @@ class SearchRecorder:
 
 def tracked_search(context: StageContext, seed: int, key: str, proposer: str) -> TrackedSearch:
     """The search as the tracker knows it."""
-    reading, search = open_reading(context.settings, context.dataset), context.settings.search
+    reading, search = open_reading(context.settings, context.layout), context.settings.search
     params = {
         "lambda": search.lambda_,
         "iterations": search.iterations,
@@ -99,10 +100,10 @@ def progress_metrics(progress: SearchProgress) -> Mapping[str, float | None]:
 
 
 def _of_entry(entry: ArchiveEntry) -> TrackedCandidate:
-    groups = {"direction": entry.direction or "none", "slot": entry.slot or "none"}
-    tags = {
-        **groups,
+    params = {
         "status": "evaluated",
+        "direction": entry.direction or "none",
+        "slot": entry.slot or "none",
         "parents": ", ".join(entry.parents),
         "hypothesis": entry.hypothesis,
         "behaviour": entry.behaviour[:12],
@@ -113,14 +114,13 @@ def _of_entry(entry: ArchiveEntry) -> TrackedCandidate:
         metrics=entry_metrics(entry),
         source=entry.source,
         source_file=SOURCE_FILE,
-        tags=_filled(tags),
-        params=groups,
+        params=_filled(params),
     )
 
 
 def _of_rejection(rejection: Rejection) -> TrackedCandidate:
     is_invalid = rejection.duplicate_of is None
-    tags = {
+    params = {
         "status": "invalid" if is_invalid else "duplicate",
         "direction": rejection.direction,
         "slot": rejection.id.partition("-")[2],
@@ -133,9 +133,9 @@ def _of_rejection(rejection: Rejection) -> TrackedCandidate:
         source=rejection.source,
         source_file=SOURCE_FILE,
         valid=not is_invalid,
-        tags=_filled(tags),
+        params=_filled(params),
     )
 
 
-def _filled(tags: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in tags.items() if value}
+def _filled(params: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in params.items() if value}

@@ -40,8 +40,7 @@ class TrackedCandidate:
         source: The policy as text, kept as an artifact.
         source_file: File name for the source.
         valid: Whether the candidate kept the policy contract; one that did not is marked as failed.
-        tags: What it is, such as its hypothesis, its parents, or why it was refused.
-        params: What candidates are grouped by in charts, such as direction and slot.
+        params: What it is, such as direction, slot, parents and hypothesis, or why it was refused.
     """
 
     name: str
@@ -49,7 +48,6 @@ class TrackedCandidate:
     source: str
     source_file: str = "policy.json"
     valid: bool = True
-    tags: Mapping[str, str] = field(default_factory=dict)
     params: Mapping[str, str] = field(default_factory=dict)
 
 

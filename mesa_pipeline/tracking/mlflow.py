@@ -36,10 +36,11 @@ logging.getLogger("mlflow").setLevel(logging.WARNING)  # it announces each table
 KEY_TAG = "mesa.search_key"
 SEED_TAG = "mesa.split_seed"
 VALID_TAG = "mesa.valid"
+EXPERIMENT_TAGS = {"mlflow.experimentKind": "custom_model_development"}
+"""Opens the experiment at its runs; the kind MLflow guesses otherwise is one of chats and traces."""
 CHAMPION_ALIAS = "champion"
 POLICY_ARTIFACTS = "policy"
 MAX_PARAM_CHARS = 6000
-MAX_TAG_CHARS = 5000
 MAX_RUNS = 10_000
 MAX_METRICS_PER_CALL = 1000
 KEPT_BACK_SECONDS = 5.0
@@ -91,7 +92,7 @@ class MlflowTracker:
         if found is not None:
             return str(found.experiment_id)
         location = (self.artifacts / dataset).as_uri() if self.artifacts else None
-        return str(self._client.create_experiment(dataset, artifact_location=location))
+        return str(self._client.create_experiment(dataset, artifact_location=location, tags=EXPERIMENT_TAGS))
 
     def _parent(self, search: TrackedSearch) -> Run:
         experiment = self._experiment(search.dataset)
@@ -163,9 +164,8 @@ class MlflowSearchRun:
                 self._client.set_registered_model_alias(name, CHAMPION_ALIAS, version)
 
     def _begin(self, candidate: TrackedCandidate) -> Run:
-        tags = {name: value[:MAX_TAG_CHARS] for name, value in candidate.tags.items()}
-        own = {VALID_TAG: str(candidate.valid).lower(), SEED_TAG: str(self._search.seed), MLFLOW_PARENT_RUN_ID: self.id}
-        return self._client.create_run(self._parent.info.experiment_id, tags={**tags, **own}, run_name=candidate.name)
+        tags = {VALID_TAG: str(candidate.valid).lower(), SEED_TAG: str(self._search.seed), MLFLOW_PARENT_RUN_ID: self.id}
+        return self._client.create_run(self._parent.info.experiment_id, tags=tags, run_name=candidate.name)
 
     def _write_kept_back(self) -> None:
         for first in range(0, len(self._kept_back), MAX_METRICS_PER_CALL):

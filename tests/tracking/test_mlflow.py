@@ -15,8 +15,7 @@ CANDIDATES = [
         "all",
         {"score": 0.30, "tokens": 900.0, "objective": 0.2991},
         '{"subset": 31}',
-        tags={"hypothesis": "more is better"},
-        params={"slot": "explore"},
+        params={"slot": "explore", "hypothesis": "more is better"},
     ),
     TrackedCandidate("S+T", {"score": 0.35, "tokens": None, "objective": float("nan")}, '{"subset": 3}', valid=False),
 ]
@@ -74,8 +73,7 @@ def test_a_search_becomes_a_parent_run_with_a_child_per_candidate(tracker: Track
     assert parent.data.tags["dagster.run_id"] == "r1"
     found = {child.info.run_name: child for child in children}
     assert found["all"].data.metrics == {"score": 0.30, "tokens": 900.0, "objective": 0.2991}
-    assert found["all"].data.params == {"slot": "explore"}
-    assert found["all"].data.tags["hypothesis"] == "more is better"
+    assert found["all"].data.params == {"slot": "explore", "hypothesis": "more is better"}
     assert found["all"].data.tags["mesa.split_seed"] == "3"
     assert found["all"].info.status == "FINISHED"
     assert found["S+T"].data.metrics == {"score": 0.35}, "what is not known is not logged"
@@ -112,7 +110,7 @@ def test_what_an_interrupted_search_had_reached_is_recorded(tracker: Tracker, cl
 def test_sources_that_no_encoding_holds_are_kept_in_escapes(tracker: Tracker, client):
     search = TrackedSearch("toy", seed=8, key="odd")
     with tracker.search(search) as run:
-        run.candidate(TrackedCandidate("odd", {}, "x = '\ud800'", "policy.py", tags={"reason": "\x00" * 9000}))
+        run.candidate(TrackedCandidate("odd", {}, "x = '\ud800'", "policy.py", params={"reason": "\x00" * 9000}))
 
     _, (child,) = runs_of(client, search)
     source = Path(client.download_artifacts(child.info.run_id, "policy.py"))
