@@ -1,5 +1,10 @@
 """Summaries by a language model: what it is asked, how its reply is read, and that no segment is ever lost."""
 
+import subprocess
+import sys
+import time
+from pathlib import Path
+
 import pytest
 
 from mesa_pipeline.config import Settings
@@ -13,6 +18,7 @@ from mesa_pipeline.structures.summary import SummaryMemory
 from mesa_pipeline.types import Step, Trajectory
 from tests.structures.models import Remembering, always
 
+REPOSITORY = Path(__file__).resolve().parents[2]
 STEPS = (Step(3, "open drawer", "You see a key."), Step(4, "take key", "Taken: {key} costs $5."))
 
 
@@ -156,6 +162,47 @@ def test_a_build_that_broke_off_asks_only_for_what_is_missing(tmp_path, error: B
     assert before == 19 or not isinstance(error, ModelError)
     assert built == memory(chat, concurrency=1).build(walk(20))
     assert len(answered) == 20
+
+
+BUILD = """
+import sys, time
+from pathlib import Path
+from mesa_pipeline.llm.cache import ReplyCache
+from mesa_pipeline.llm.scripted import ScriptedModel
+from tests.structures.models import Remembering
+from tests.structures.test_llm_summary import memory, walk
+
+folder = Path(sys.argv[1])
+
+def note(messages, seed):
+    time.sleep(0.05)
+    step = messages[0].content.rpartition("Segment: steps ")[2].split()[0]
+    with (folder / "log").open("a") as log:
+        log.write(f"{step}\\n")
+    return "SUMMARY:\\nStep " + step + ": noted"
+
+model = Remembering(ScriptedModel(note), ReplyCache(folder / "replies.sqlite"))
+memory(lambda role, schema=None: model, concurrency=2).build(walk(40))
+"""
+
+
+def test_a_killed_build_asks_again_only_for_what_was_in_flight(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+
+    def answered() -> list[str]:
+        return log.read_text().split() if log.exists() else []
+
+    command = [sys.executable, "-c", BUILD, str(tmp_path)]
+    process = subprocess.Popen(command, cwd=REPOSITORY)
+    while len(answered()) < 8:
+        assert process.poll() is None
+        time.sleep(0.005)
+    process.kill()
+    process.wait()
+    assert len(answered()) < 40
+    subprocess.run(command, cwd=REPOSITORY, check=True)
+    assert sorted(set(answered()), key=int) == [str(k) for k in range(40)]
+    assert len(answered()) <= 40 + 2
 
 
 def test_the_failure_says_how_many_segments_are_missing() -> None:
