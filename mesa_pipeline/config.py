@@ -65,7 +65,7 @@ class SplitsSettings(Section):
 
 
 class EndpointSettings(Section):
-    base_url: Annotated[str, Field(pattern=r"^https?://[^\s@?#]+$")]  # no place for a secret
+    base_url: Annotated[str, Field(pattern=r"^(https?://[^\s@?#]+|local://)$")]  # no place for a secret
     model: str
     key_variable: str
     context_tokens: Annotated[int, Field(ge=256)]
@@ -332,6 +332,11 @@ class Settings(Section):
             ConfigError: It changes a setting that is not there, or to a value out of range.
         """
         return _with_overrides(self.model_dump(mode="json", by_alias=True), ablation.set, f"ablation {ablation.name!r}")
+
+
+def secret(variable: str) -> str | None:
+    """The secret in an environment variable, ``None`` where there is none. It goes to whoever sends it, and is kept nowhere."""
+    return os.environ.get(variable) or None
 
 
 def default_params_path() -> Path:

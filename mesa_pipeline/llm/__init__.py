@@ -68,7 +68,7 @@ Role = Literal["summarize", "extract", "check", "answer", "judge", "select", "pr
 
 
 class OpenChat(Protocol):
-    """Opens the language model of a role; its replies obey a JSON schema, where one is given and the endpoint can enforce it."""
+    """Opens the language model of a role; replies obey a JSON schema, where one is given and the endpoint can enforce it."""
 
     def __call__(self, role: Role, schema: Mapping[str, Any] | None = None) -> "ChatModel": ...
 

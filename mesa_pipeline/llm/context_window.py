@@ -10,6 +10,14 @@ TOKENS_PER_MESSAGE = 8
 """What a chat template adds to a message, generously."""
 HEAD_SHARE = 0.6
 MAX_CUTS = 12
+CHARS_PER_TOKEN = 16
+"""More than any tokenizer averages: what lies beyond never fits, and need not be counted."""
+CUT_SHARE = 0.98
+"""Of what should fit by proportion: tokens are not spread evenly over a text."""
+COUNTED_SHARE = 0.95
+"""The same, by another's count."""
+UNCOUNTED_SHARE = 0.5
+"""What is kept where a server says that a text is too long and not by how much."""
 
 
 def conversation_tokens(messages: Sequence[Message], counter: TokenCounter) -> int:
@@ -30,7 +38,8 @@ def fit_conversation(messages: Sequence[Message], counter: TokenCounter, max_tok
         longest = max(range(len(fitted)), key=lambda k: (len(fitted[k].content), -k))
         content = fitted[longest].content
         tokens = max(counter.count(content), 1)
-        kept = int(len(content) * max(tokens - excess - TOKENS_PER_MESSAGE, 0) / tokens * 0.98)
+        room = max(tokens - excess - counter.count(MARKER.format(len(content))), 0)
+        kept = int(len(content) * room / tokens * CUT_SHARE)
         fitted[longest] = replace(fitted[longest], content=cut_middle(content, kept))
     return tuple(fitted)
 
@@ -42,3 +51,29 @@ def cut_middle(text: str, max_chars: int) -> str:
     head = int(max_chars * HEAD_SHARE)
     tail = text[len(text) - (max_chars - head) :]
     return text[:head] + MARKER.format(len(text) - max_chars) + tail
+
+
+def cut_end(text: str, counter: TokenCounter, max_tokens: int) -> str:
+    """The beginning of a text, with at most about ``max_tokens``; one that fits is returned as it is."""
+    fitted = text[: max(max_tokens, 0) * CHARS_PER_TOKEN]
+    for _ in range(MAX_CUTS):
+        if len(fitted.encode("utf-8")) <= max_tokens:  # no token is shorter than a byte
+            break
+        tokens = counter.count(fitted)
+        if tokens <= max_tokens:
+            break
+        fitted = fitted[: int(len(fitted) * max(max_tokens, 0) / tokens * CUT_SHARE)]
+    return fitted
+
+
+def room_once_refused(tokens: int, room: int, counted: int | None) -> int:
+    """How many tokens to keep, as we count them, of what a server refused as too long.
+
+    Args:
+        tokens: What was refused, as we count it.
+        room: What the server has room for, as it counts.
+        counted: What was refused, as the server counts it; ``None`` where it did not say.
+    """
+    if counted is None:
+        return int(min(tokens, room) * UNCOUNTED_SHARE)
+    return int(tokens * min(room / max(counted, 1), 1.0) * COUNTED_SHARE)

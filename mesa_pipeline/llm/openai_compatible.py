@@ -6,12 +6,12 @@ from typing import Any
 
 from mesa_pipeline.artifacts import fingerprint
 from mesa_pipeline.llm import Completion, Message, TokenCounter
-from mesa_pipeline.llm.context_window import fit_conversation
-from mesa_pipeline.llm.endpoint import ContextOverflow, Endpoint
+from mesa_pipeline.llm.connection import ContextOverflow
+from mesa_pipeline.llm.context_window import conversation_tokens, fit_conversation, room_once_refused
+from mesa_pipeline.llm.endpoint import Endpoint
 from mesa_pipeline.llm.ledger import Phase
-
-OVERFLOW_SHARE = 0.8
-"""Of the room for the conversation, once the server has counted more tokens than we did."""
+from mesa_pipeline.llm.replies import valid_unicode
+from mesa_pipeline.llm.troubles import overflow_of
 
 
 @dataclass(frozen=True)
@@ -50,40 +50,56 @@ class OpenAIChat:
         """Model and sampling, such as ``Qwen/Qwen3-32B (temperature 0, 512 tokens, no thinking)``."""
         settings, sampling = self.endpoint.settings, self.sampling
         parts = [f"temperature {sampling.temperature:g}", f"{sampling.max_tokens} tokens"]
-        parts.append("thinking" if settings.thinking else "no thinking")
-        if sampling.schema is not None:
-            parts.append(f"schema {fingerprint(dict(sampling.schema))[:8]}")
+        if settings.chat_template_kwargs:
+            parts.append("thinking" if settings.thinking else "no thinking")
+        if self._schema is not None:
+            parts.append(f"schema {fingerprint(self._schema)[:8]}")
         return f"{settings.model} ({', '.join(parts)})"
 
     def complete(self, messages: Sequence[Message], seed: int = 0) -> Completion:
         """The reply; a conversation too long for the context loses the middle of its longest message first.
 
+        Where the server counts more tokens than we do it is shortened once more; the reply is kept for what was asked first.
+
         Raises:
             ModelError: No reply to this request.
             MissingDependency: The endpoint cannot be reached or refuses us.
         """
-        room = self.endpoint.settings.context_tokens - self.sampling.max_tokens
+        fitted = fit_conversation(messages, self.counter, self.endpoint.settings.context_tokens - self.sampling.max_tokens)
+        request = self._request(fitted, seed)
         try:
-            return self._ask(fit_conversation(messages, self.counter, room), seed)
-        except ContextOverflow:
-            return self._ask(fit_conversation(messages, self.counter, int(room * OVERFLOW_SHARE)), seed)
+            return self.endpoint.complete(request, self.phase)
+        except ContextOverflow as overflow:
+            shorter = fit_conversation(fitted, self.counter, self._room(fitted, overflow))
+        return self.endpoint.keep(request, self.endpoint.complete(self._request(shorter, seed), self.phase))
 
-    def _ask(self, messages: Sequence[Message], seed: int) -> Completion:
-        return self.endpoint.complete(self._request(messages, seed), self.phase)
+    def _room(self, refused: Sequence[Message], overflow: ContextOverflow) -> int:
+        """Tokens, as we count them, of a conversation that the server has room for."""
+        said = overflow_of(str(overflow))
+        room = (said.limit or self.endpoint.settings.context_tokens) - self.sampling.max_tokens
+        if room <= 0:
+            raise overflow
+        return room_once_refused(conversation_tokens(refused, self.counter), room, said.counted)
+
+    @property
+    def _schema(self) -> dict[str, Any] | None:
+        """As it is sent."""
+        schema = self.sampling.schema
+        return dict(schema) if schema is not None and self.endpoint.settings.json_schema else None
 
     def _request(self, messages: Sequence[Message], seed: int) -> dict[str, Any]:
         settings = self.endpoint.settings
         request: dict[str, Any] = {
             "model": settings.model,
-            "messages": [{"role": message.role, "content": message.content} for message in messages],
+            "messages": [{"role": message.role, "content": valid_unicode(message.content)} for message in messages],
             "temperature": self.sampling.temperature,
             "max_tokens": self.sampling.max_tokens,
         }
         if self.sampling.temperature > 0:
             request["seed"] = seed % 2**31
-        if not settings.thinking and settings.chat_template_kwargs:
-            request["extra_body"] = {"chat_template_kwargs": {"enable_thinking": False}}
-        if self.sampling.schema is not None and settings.json_schema:
-            schema = {"name": "reply", "schema": dict(self.sampling.schema), "strict": True}
+        if settings.chat_template_kwargs:
+            request["chat_template_kwargs"] = {"enable_thinking": settings.thinking}
+        if self._schema is not None:
+            schema = {"name": "reply", "schema": self._schema, "strict": True}
             request["response_format"] = {"type": "json_schema", "json_schema": schema}
         return request
