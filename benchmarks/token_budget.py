@@ -22,7 +22,8 @@ from mesa_pipeline.policies.base import policy_input
 from mesa_pipeline.policies.budget import NOTHING, TokenBudget, choose_within
 from mesa_pipeline.policies.budgeted_reading import read_within
 from mesa_pipeline.search.freeze import FrozenPolicy, load_frozen
-from mesa_pipeline.stages.context import StageContext, open_reading
+from mesa_pipeline.stages.context import StageContext
+from mesa_pipeline.stages.models import open_reading
 from mesa_pipeline.stages.split import read_split
 from mesa_pipeline.stages.storage import read_evidence, read_manifest, read_questions, read_task
 from mesa_pipeline.stages.table import read_table
@@ -88,7 +89,7 @@ def main() -> None:
     arguments = parser.parse_args()
     settings = load_settings(environment={})
     context = StageContext(Layout(arguments.workspace, arguments.dataset), settings)
-    reading = open_reading(settings, arguments.dataset)
+    reading = open_reading(settings, context.layout)
     frozen = load_frozen(context.layout.policy(arguments.seed) / "frozen")
     found = list(cases(context, arguments.seed, arguments.sample))
     print("| budget | questions | whole | filled | difference | its standard error |\n| --- | --- | --- | --- | --- | --- |")

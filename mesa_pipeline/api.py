@@ -15,7 +15,7 @@ from mesa_pipeline.policies.fixed import FixedPolicy
 from mesa_pipeline.policies.sandbox import open_sandbox
 from mesa_pipeline.search.freeze import FrozenPolicy, load_frozen
 from mesa_pipeline.stages.ask import AskResult, MemoryShelf, Selector, ask
-from mesa_pipeline.stages.context import open_reading, structures_of
+from mesa_pipeline.stages.models import open_reading, structures_of
 from mesa_pipeline.types import Trajectory
 
 SHELF = "asked"
@@ -46,8 +46,9 @@ class Mesa:
         self._settings = settings or load_settings()
         self._limit = _require_limit(max_evidence_tokens)
         self._policy = open_selector(policy, workspace, self._settings)
-        self._memories = MemoryShelf(structures_of(self._settings), Layout(workspace, SHELF))
-        self._reading = open_reading(self._settings, SHELF)
+        shelf = Layout(workspace, SHELF)
+        self._memories = MemoryShelf(structures_of(self._settings, workspace), shelf)
+        self._reading = open_reading(self._settings, shelf)
 
     def ask(self, question: str, trajectory: Trajectory, max_evidence_tokens: int | None = None) -> AskResult:
         """Answer one question over one trajectory; the result says what was read, why, and what it cost.

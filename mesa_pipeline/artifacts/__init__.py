@@ -24,9 +24,12 @@ from mesa_pipeline.artifacts.files import (
 )
 from mesa_pipeline.artifacts.fingerprints import dump_json, file_sha256, fingerprint, slug
 from mesa_pipeline.artifacts.journal import Journal
-from mesa_pipeline.artifacts.layout import Layout, exclusive
+from mesa_pipeline.artifacts.layout import LEDGER, REPLIES, VECTORS, Layout, exclusive
 
 __all__ = [
+    "LEDGER",
+    "REPLIES",
+    "VECTORS",
     "Journal",
     "Layout",
     "Record",

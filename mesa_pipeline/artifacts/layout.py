@@ -10,6 +10,11 @@ from pathlib import Path
 
 from mesa_pipeline.errors import ArtifactError, WorkspaceBusy
 
+REPLIES = Path("llm", "replies.sqlite")
+VECTORS = Path("llm", "vectors.sqlite")
+LEDGER = Path("llm", "ledger.sqlite")
+"""Of language models, in the workspace: all datasets share them."""
+
 
 @dataclass(frozen=True)
 class Layout:

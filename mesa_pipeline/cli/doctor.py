@@ -12,13 +12,13 @@ from pathlib import Path
 
 import click
 
-from mesa_pipeline.artifacts import write_text
+from mesa_pipeline.artifacts import Layout, write_text
 from mesa_pipeline.cli.options import settings_options
 from mesa_pipeline.cli.terminal import Terminal
 from mesa_pipeline.config import Settings
 from mesa_pipeline.errors import MesaError
 from mesa_pipeline.policies.sandbox import REMEDY, Sandbox
-from mesa_pipeline.stages.context import embedder_opener, open_reading
+from mesa_pipeline.stages.models import embedder_opener, open_reading
 
 FREE_BYTES_WANTED = 5 * 10**9
 QUESTIONS_TIMED = 1_000
@@ -47,9 +47,9 @@ def doctor_command(settings: Settings, workspace: Path, terminal: Terminal) -> N
     attempts: dict[str, Callable[[], str]] = {
         "Python": lambda: sys.version.split()[0],
         "workspace": lambda: _workspace(workspace),
-        "token counter": lambda: _token_counter(settings),
-        "embedder": lambda: _embedder(settings),
-        "reader": lambda: open_reading(settings, "synthetic").reader.name,
+        "token counter": lambda: _token_counter(settings, workspace),
+        "embedder": lambda: _embedder(settings, workspace),
+        "reader": lambda: open_reading(settings, Layout(workspace, "synthetic")).reader.name,
     }
     checks = [_attempt(name, attempt) for name, attempt in attempts.items()]
     checks += [_package(name) for name in PACKAGES]
@@ -80,13 +80,13 @@ def _workspace(workspace: Path) -> str:
     return f"{workspace.absolute()} can be written, {free / 1e9:.0f} GB free{short}"
 
 
-def _token_counter(settings: Settings) -> str:
-    counter = open_reading(settings, "synthetic").counter
+def _token_counter(settings: Settings, workspace: Path) -> str:
+    counter = open_reading(settings, Layout(workspace, "synthetic")).counter
     return f"{counter.name} counts {counter.count('Step 1 of 2')} tokens in 'Step 1 of 2'"
 
 
-def _embedder(settings: Settings) -> str:
-    embedder = embedder_opener(settings.llm)()
+def _embedder(settings: Settings, workspace: Path) -> str:
+    embedder = embedder_opener(settings, workspace)()
     vectors = embedder.embed(["ready?"])
     return f"{embedder.name} gives {vectors.shape[1]} dimensions"
 

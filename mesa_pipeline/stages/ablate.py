@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from mesa_pipeline.config import Variation, Settings
+from mesa_pipeline.config import Settings, Variation
 from mesa_pipeline.errors import ConfigError
 from mesa_pipeline.stages.context import StageContext
 from mesa_pipeline.stages.optimize import optimize

@@ -6,7 +6,8 @@ from typing import Any
 
 from mesa_pipeline.artifacts import Layout, is_current
 from mesa_pipeline.config import Settings
-from mesa_pipeline.stages.context import StageContext, structure_of
+from mesa_pipeline.stages.context import StageContext
+from mesa_pipeline.stages.models import structure_of, waits_for_endpoint
 from mesa_pipeline.stages.per_episode import EpisodeWork, make_missing
 from mesa_pipeline.stages.storage import EpisodeEntry, read_episode, read_manifest, write_memory
 from mesa_pipeline.structures.base import MemoryStructure
@@ -22,7 +23,7 @@ def build(context: StageContext, code: str) -> Summary:
         ConfigError: There is no structure of that code.
         ArtifactError: The episodes are not there yet.
     """
-    structure = structure_of(context.settings, code)
+    structure = structure_of(context.settings, context.layout.workspace, code)
     manifest = read_manifest(context.layout)
     work = EpisodeWork(
         stage=f"build {structure.name}",
@@ -31,6 +32,7 @@ def build(context: StageContext, code: str) -> Summary:
         folders=(context.layout.memory(structure.name, "any").parent,),
         is_current=partial(is_built, context.layout, structure),
         make=partial(_build_one, context.layout, context.settings, code),
+        waits=waits_for_endpoint(context.settings, "build", code),
     )
     return make_missing(context, manifest, manifest.episodes, work)
 
@@ -42,7 +44,7 @@ def is_built(layout: Layout, structure: MemoryStructure[Any], entry: EpisodeEntr
 
 def _build_one(layout: Layout, settings: Settings, code: str, entry: EpisodeEntry) -> float:
     """Build and store one memory; returns the seconds the builder itself took."""
-    structure = structure_of(settings, code)
+    structure = structure_of(settings, layout.workspace, code)
     trajectory = read_episode(layout, entry.key).trajectory
     started = time.perf_counter()
     memory = structure.build(trajectory)

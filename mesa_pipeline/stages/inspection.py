@@ -11,7 +11,8 @@ from mesa_pipeline.errors import ArtifactError
 from mesa_pipeline.evaluation.held_out import FROZEN_ROW, Comparison
 from mesa_pipeline.policies.base import PolicyInput
 from mesa_pipeline.search.freeze import POLICY_FILE, STATE_FILE
-from mesa_pipeline.stages.context import StageContext, structures_of
+from mesa_pipeline.stages.context import StageContext
+from mesa_pipeline.stages.models import structures_of
 from mesa_pipeline.stages.optimize import FROZEN_FOLDER
 from mesa_pipeline.stages.storage import EpisodeEntry, read_episode, read_evidence, read_manifest, read_outcomes, read_questions
 from mesa_pipeline.stages.test import read_test
@@ -102,7 +103,7 @@ def _answers_in_evidence(context: StageContext, entry: EpisodeEntry) -> list[str
         if len(answer := _normal(question.answer or "")) >= TELLING_CHARS and answer not in known
     }
     problems: list[str] = []
-    for structure in structures_of(context.settings).values() if telling else ():
+    for structure in structures_of(context.settings, context.layout.workspace).values() if telling else ():
         evidence = read_evidence(context.layout, structure.code, structure.name, entry.key)
         for question_id, answer in telling.items():
             if any(answer in _normal(item.text) for item in evidence[question_id].items):

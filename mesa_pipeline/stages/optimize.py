@@ -22,7 +22,8 @@ from mesa_pipeline.search.proposers import Proposer, open_proposer
 from mesa_pipeline.search.result import Chosen, choose
 from mesa_pipeline.search.store import SearchStore
 from mesa_pipeline.search.ucb import bonus_to_spread
-from mesa_pipeline.stages.context import StageContext, open_reading
+from mesa_pipeline.stages.context import StageContext
+from mesa_pipeline.stages.models import open_reading
 from mesa_pipeline.stages.parallel import worker_count
 from mesa_pipeline.stages.search_tracking import SearchRecorder, tracked_search
 from mesa_pipeline.stages.split import read_split
@@ -199,7 +200,7 @@ class _Job:
             outcomes={**self._train.fingerprints, **self._validation.fingerprints},
             reader=reading.reader.name,
             judge=reading.reward.name,
-            embedder=settings.llm.embedder,
+            embedder=settings.llm.embedder_name,
             tokenizer=reading.counter.name,
             proposer=self._proposer.name,
             search=self.key,

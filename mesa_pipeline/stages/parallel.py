@@ -12,14 +12,14 @@ import time
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import cache
 from multiprocessing import get_context
 from typing import Generic, TypeVar
 
-from mesa_pipeline.errors import MesaError, WorkFailed
+from mesa_pipeline.errors import MesaError, MissingDependency, WorkFailed
 
 U = TypeVar("U")
 R = TypeVar("R")
@@ -44,19 +44,25 @@ def worker_count(setting: int) -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def run_units(work: Callable[[U], R], units: Iterable[U], workers: int) -> Iterator[UnitResult[U, R]]:
+def run_units(work: Callable[[U], R], units: Iterable[U], workers: int, threads: bool = False) -> Iterator[UnitResult[U, R]]:
     """Apply ``work`` to every unit; results come as they finish.
 
     Args:
         work: A module-level function, or a ``partial`` of one; what it raises becomes the unit's error.
         units: What to work on; small and picklable, taken as needed.
         workers: Number of processes; with 1 the calling process does the work itself.
+        threads: Use that many threads of this process instead: for work that waits for endpoints, whose turns it shares.
 
     Raises:
+        MissingDependency: Something that every unit needs is not there.
         WorkFailed: A worker process died (for instance for want of memory).
     """
     if workers <= 1:
         yield from (_attempt(work, unit) for unit in units)
+        return
+    if threads:
+        with ThreadPoolExecutor(workers, "units") as pool:
+            yield from _windowed(pool, work, units, workers)
         return
     try:
         yield from _windowed(_pool(workers), work, units, workers * UNITS_IN_FLIGHT_PER_WORKER)
@@ -74,7 +80,7 @@ def _pool(workers: int) -> ProcessPoolExecutor:
     return ProcessPoolExecutor(workers, get_context("spawn"), _start_worker, (os.getpid(),))
 
 
-def _windowed(pool: ProcessPoolExecutor, work: Callable[[U], R], units: Iterable[U], window: int) -> Iterator[UnitResult[U, R]]:
+def _windowed(pool: Executor, work: Callable[[U], R], units: Iterable[U], window: int) -> Iterator[UnitResult[U, R]]:
     waiting = deque[Future[UnitResult[U, R]]]()
     remaining = iter(units)
     exhausted = False
@@ -98,6 +104,8 @@ def _attempt(work: Callable[[U], R], unit: U) -> UnitResult[U, R]:
     started = time.perf_counter()
     try:
         value = work(unit)
+    except MissingDependency:
+        raise  # no other unit would fare better
     except MesaError as error:
         return UnitResult(unit, None, time.perf_counter() - started, str(error))
     except Exception as error:  # one unit's bug must not lose the others' work; the whole trace is kept in the message

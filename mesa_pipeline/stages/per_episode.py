@@ -23,7 +23,8 @@ class EpisodeWork:
         timing: Name under which the seconds are noted.
         folders: Where the artifacts lie.
         is_current: Whether an episode's artifact is there and needs no making.
-        make: Makes and stores an episode's artifact, in a worker process; returns the seconds of the work proper.
+        make: Makes and stores an episode's artifact, in a worker; returns the seconds of the work proper.
+        waits: Whether it mostly waits for an endpoint.
     """
 
     stage: str
@@ -32,17 +33,19 @@ class EpisodeWork:
     folders: tuple[Path, ...]
     is_current: Callable[[EpisodeEntry], bool]
     make: Callable[[EpisodeEntry], float]
+    waits: bool = False
 
 
 def make_missing(context: StageContext, manifest: Manifest, wanted: Sequence[EpisodeEntry], work: EpisodeWork) -> Summary:
     """Make what is not current; one failure is listed and the others go on. Artifacts of vanished episodes are removed."""
     started = time.perf_counter()
     stale = [entry for entry in wanted if not work.is_current(entry)]
-    workers = min(worker_count(context.settings.run.workers), len(stale))
+    settings = context.settings
+    workers = min(settings.llm.chat.max_concurrency if work.waits else worker_count(settings.run.workers), len(stale))
     failed: list[str] = []
     with exclusive(context.layout):
         context.progress(f"making {work.product}", 0, len(stale))
-        for done, result in enumerate(run_units(work.make, stale, workers), start=1):
+        for done, result in enumerate(run_units(work.make, stale, workers, threads=work.waits), start=1):
             if result.value is not None:
                 append_timing(context.layout, work.timing, result.unit.key, result.value)
             else:

@@ -18,7 +18,8 @@ from mesa_pipeline.evaluation.held_out import TestResult, outcomes_sha256
 from mesa_pipeline.evaluation.ladder import ladder
 from mesa_pipeline.reports import ReportInputs, write_report
 from mesa_pipeline.stages.build import is_built
-from mesa_pipeline.stages.context import StageContext, open_reading, structures_of
+from mesa_pipeline.stages.context import StageContext
+from mesa_pipeline.stages.models import open_reading, structures_of
 from mesa_pipeline.stages.optimize import read_frozen
 from mesa_pipeline.stages.report_search import ablation_contexts, search_findings
 from mesa_pipeline.stages.split import read_split
@@ -133,7 +134,7 @@ def _tests(context: StageContext, table: Table) -> tuple[TestResult, ...]:
 
 
 def _provenance(context: StageContext, manifest: Manifest) -> dict[str, str]:
-    reading = open_reading(context.settings, context.dataset)
+    reading = open_reading(context.settings, context.layout)
     fitted_on = reading.reader.identity().get("fitted_on")
     return {
         "dataset": context.dataset,
@@ -141,7 +142,7 @@ def _provenance(context: StageContext, manifest: Manifest) -> dict[str, str]:
         "questions": f"{manifest.question_count:,}",
         "reader": reading.reader.name + (f" (weights fitted on {fitted_on})" if fitted_on else ""),
         "reward": reading.reward.name,
-        "embedder": context.settings.llm.embedder,
+        "embedder": context.settings.llm.embedder_name,
         "tokenizer": reading.counter.name,
         "lambda": f"{context.settings.search.lambda_:g}",
         "package version": __version__,
@@ -152,14 +153,15 @@ def _provenance(context: StageContext, manifest: Manifest) -> dict[str, str]:
 
 def _build_seconds(context: StageContext, manifest: Manifest) -> dict[str, tuple[float, ...]]:
     keys = {entry.key for entry in manifest.episodes}
-    seconds = {code: read_timings(context.layout, f"build-{code}") for code in structures_of(context.settings)}
+    codes = structures_of(context.settings, context.layout.workspace)
+    seconds = {code: read_timings(context.layout, f"build-{code}") for code in codes}
     return {code: tuple(found[key] for key in sorted(keys & found.keys())) for code, found in seconds.items()}
 
 
 def _failures(context: StageContext, manifest: Manifest, table: Table) -> tuple[str, ...]:
     lines = [
         f"{structure.name} memory of episode {entry.id!r} is missing or outdated"
-        for structure in structures_of(context.settings).values()
+        for structure in structures_of(context.settings, context.layout.workspace).values()
         for entry in manifest.episodes
         if not is_built(context.layout, structure, entry)
     ]

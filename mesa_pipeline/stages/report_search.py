@@ -25,7 +25,7 @@ def search_findings(context: StageContext) -> tuple[SearchFinding, ...]:
     found: list[SearchFinding] = []
     for seed in context.settings.splits.seeds:
         try:
-            found.append(_finding(context, seed))
+            found.append(search_finding(context, seed))
         except ArtifactError as error:
             logger.info("the search of seed %d is left out of the report: %s", seed, error)
     return tuple(found)
@@ -45,7 +45,12 @@ def ablation_contexts(context: StageContext) -> dict[str, StageContext]:
     return found
 
 
-def _finding(context: StageContext, seed: int) -> SearchFinding:
+def search_finding(context: StageContext, seed: int) -> SearchFinding:
+    """The finished search of a split seed.
+
+    Raises:
+        ArtifactError: There has been none, or its policy is not frozen.
+    """
     result, archive, frozen = read_result(context, seed), read_archive(context, seed), read_frozen(context, seed)
     settings = context.settings.search
     arms = archive.arms(result["directions"], settings)

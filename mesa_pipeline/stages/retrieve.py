@@ -8,7 +8,8 @@ from mesa_pipeline.artifacts import Layout, fingerprint, is_current, write_recor
 from mesa_pipeline.config import Settings
 from mesa_pipeline.errors import ArtifactError
 from mesa_pipeline.reading.previews import PREVIEWS_VERSION, preview
-from mesa_pipeline.stages.context import StageContext, open_reading, structure_of
+from mesa_pipeline.stages.context import StageContext
+from mesa_pipeline.stages.models import open_reading, structure_of, waits_for_endpoint
 from mesa_pipeline.stages.per_episode import EpisodeWork, make_missing
 from mesa_pipeline.stages.storage import (
     EpisodeEntry,
@@ -31,7 +32,7 @@ def retrieve(context: StageContext, code: str) -> Summary:
         ConfigError: There is no structure of that code.
         ArtifactError: The episodes are not there yet.
     """
-    structure = structure_of(context.settings, code)
+    structure = structure_of(context.settings, context.layout.workspace, code)
     manifest = read_manifest(context.layout)
     asked = [entry for entry in manifest.episodes if entry.question_count]
     work = EpisodeWork(
@@ -44,6 +45,7 @@ def retrieve(context: StageContext, code: str) -> Summary:
         ),
         is_current=partial(_is_complete, context, structure),
         make=partial(_retrieve_one, context.layout, context.settings, code),
+        waits=waits_for_endpoint(context.settings, "retrieve", code),
     )
     return make_missing(context, manifest, asked, work)
 
@@ -66,14 +68,14 @@ def _is_complete(context: StageContext, structure: MemoryStructure[Any], entry: 
 
 
 def _previews_fingerprint(layout: Layout, settings: Settings, structure: MemoryStructure[Any], entry: EpisodeEntry) -> str:
-    counter = open_reading(settings, layout.dataset).counter
+    counter = open_reading(settings, layout).counter
     evidence = evidence_fingerprint(structure, entry)
     return fingerprint("previews", PREVIEWS_VERSION, evidence, settings.previews.model_dump(), counter.name)
 
 
 def _retrieve_one(layout: Layout, settings: Settings, code: str, entry: EpisodeEntry) -> float:
     """Retrieve and store one episode's evidence; returns the seconds that retrieval itself took."""
-    structure = structure_of(settings, code)
+    structure = structure_of(settings, layout.workspace, code)
     if not is_current(layout.memory(structure.name, entry.key), structure.memory_fingerprint(entry.trajectory)):
         raise ArtifactError(f"its memory is missing or outdated; run `mesa build --structure {code}`")
     memory = read_memory(layout, structure, entry.key)
@@ -84,7 +86,7 @@ def _retrieve_one(layout: Layout, settings: Settings, code: str, entry: EpisodeE
     records = [evidence_record(q.id, e) for q, e in zip(questions, evidence, strict=True)]
     path = layout.evidence(structure.name, entry.key)
     write_records(path, {"fingerprint": evidence_fingerprint(structure, entry), "episode_id": entry.id}, records)
-    counter = open_reading(settings, layout.dataset).counter
+    counter = open_reading(settings, layout).counter
     if not structure.previews_evidence:
         evidence = structure.preview_many(memory, [question.text for question in questions])
     glimpses = [preview_record(q.id, preview(e, settings.previews, counter)) for q, e in zip(questions, evidence, strict=True)]

@@ -59,7 +59,7 @@ def tracked_search(context: StageContext, seed: int, key: str, proposer: str) ->
         "ablation": context.layout.ablation or "none",
         "reader": reading.reader.name,
         "reward": reading.reward.name,
-        "embedder": context.settings.llm.embedder,
+        "embedder": context.settings.llm.embedder_name,
         "tokenizer": reading.counter.name,
         "package_version": __version__,
     }

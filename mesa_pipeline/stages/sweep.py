@@ -16,7 +16,8 @@ from mesa_pipeline.artifacts import Journal, Layout, exclusive, fingerprint, is_
 from mesa_pipeline.config import Settings
 from mesa_pipeline.errors import ArtifactError
 from mesa_pipeline.evaluation.sweep import sweep_question
-from mesa_pipeline.stages.context import StageContext, open_reading, structures_of
+from mesa_pipeline.stages.context import StageContext
+from mesa_pipeline.stages.models import open_reading, structures_of, waits_for_endpoint
 from mesa_pipeline.stages.parallel import run_units, worker_count
 from mesa_pipeline.stages.retrieve import evidence_fingerprint, is_retrieved
 from mesa_pipeline.stages.storage import (
@@ -70,8 +71,9 @@ def sweep(context: StageContext) -> Summary:
 
 def outcomes_fingerprint(context: StageContext, entry: EpisodeEntry) -> str:
     """Key of an episode's outcomes: its evidence from all structures, its questions with their references, and the reading."""
-    evidence = [evidence_fingerprint(structure, entry) for structure in structures_of(context.settings).values()]
-    reading = open_reading(context.settings, context.dataset).identity()
+    structures = structures_of(context.settings, context.layout.workspace).values()
+    evidence = [evidence_fingerprint(structure, entry) for structure in structures]
+    reading = open_reading(context.settings, context.layout).identity()
     return fingerprint("outcomes", evidence, entry.questions, entry.trajectory, reading)
 
 
@@ -87,7 +89,7 @@ def _lacking_evidence(context: StageContext, asked: list[EpisodeEntry], stale: l
         ArtifactError: Some structure has current evidence for none of the episodes asked about.
     """
     lacking: dict[str, str] = {}
-    for structure in structures_of(context.settings).values():
+    for structure in structures_of(context.settings, context.layout.workspace).values():
         missing = [entry for entry in stale if not is_retrieved(context.layout, structure, entry)]
         fault = f"{structure.name} evidence is missing or outdated"
         remedy = (
@@ -125,11 +127,13 @@ class _SweepRun:
     def complete(self) -> list[str]:
         """Sweep every open question; returns one line for each that failed."""
         total = sum(entry.question_count for entry in self._entries)
-        workers = min(worker_count(self._context.settings.run.workers), total)
+        settings = self._context.settings
+        waits = waits_for_endpoint(settings, "sweep")
+        workers = min(settings.llm.chat.max_concurrency if waits else worker_count(settings.run.workers), total)
         work = partial(_sweep_unit, self._context.layout, self._context.settings)
         failed: list[str] = []
         self._context.progress("sweeping questions", 0, total)
-        for result in run_units(work, self._units(), workers):
+        for result in run_units(work, self._units(), workers, threads=waits):
             self._store(result.unit, result.value or [])
             append_timing(self._context.layout, "sweep", result.unit.question_id, result.seconds)
             problem = result.error or _first_error(result.value or [])
@@ -179,13 +183,13 @@ class _SweepRun:
 
 def _open_episode(context: StageContext, entry: EpisodeEntry) -> _OpenEpisode:
     """Start or continue an episode's journal; its header names what made every outcome in it."""
-    reading = open_reading(context.settings, context.dataset)
+    reading = open_reading(context.settings, context.layout)
     header = {
         "fingerprint": outcomes_fingerprint(context, entry),
         "episode_id": entry.id,
         "reader": reading.reader.name,
         "reward": reading.reward.name,
-        "embedder": context.settings.llm.embedder,
+        "embedder": context.settings.llm.embedder_name,
         "tokenizer": reading.counter.name,
     }
     journal = Journal(context.layout.outcomes(entry.key), header)
@@ -217,7 +221,7 @@ def _sweep_unit(layout: Layout, settings: Settings, unit: QuestionUnit) -> list[
     inputs = _episode_inputs(layout, settings, unit.entry)
     question = inputs.questions[unit.question_id]
     evidence = {code: found[question.id] for code, found in inputs.evidence.items()}
-    reading = open_reading(settings, layout.dataset)
+    reading = open_reading(settings, layout)
     return sweep_question(question, inputs.task, evidence, subsets.prefix_order(), reading)
 
 
@@ -228,10 +232,10 @@ class _EpisodeInputs:
     evidence: dict[str, dict[str, Evidence]]
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=4)
 def _episode_inputs(layout: Layout, settings: Settings, entry: EpisodeEntry) -> _EpisodeInputs:
-    """One episode's questions and evidence; the units of an episode follow one another, so one is worth keeping."""
-    structures = structures_of(settings).values()
+    """One episode's questions and evidence; the units of an episode follow one another, so a few are worth keeping."""
+    structures = structures_of(settings, layout.workspace).values()
     evidence = {s.code: read_evidence(layout, s.code, s.name, entry.key) for s in structures}
     questions = {question.id: question for question in read_questions(layout, entry.key)}
     return _EpisodeInputs(read_task(layout, entry.key), questions, evidence)

@@ -9,7 +9,7 @@ from mesa_pipeline.policies import FittedPolicy, FixedPolicy, PolicyInput
 from mesa_pipeline.policies.budget import TokenBudget
 from mesa_pipeline.reading.previews import preview
 from mesa_pipeline.stages.ask import MemoryShelf, ask
-from mesa_pipeline.stages.context import embedder_opener, open_reading, structures_of
+from mesa_pipeline.stages.models import embedder_opener, open_reading, structures_of
 from mesa_pipeline.structures.temporal import Checking, TemporalMemory
 from mesa_pipeline.subsets import FULL_SUBSET, STRUCTURE_CODES, encode
 from mesa_pipeline.types import Step, Trajectory
@@ -38,8 +38,8 @@ class Watched:
 @pytest.fixture
 def answer(tmp_path, small_settings):
     """Asks the question about the house, and says which structures were built."""
-    reading = open_reading(small_settings, "asked")
-    shelf = MemoryShelf(structures_of(small_settings), Layout(tmp_path, "asked"))
+    reading = open_reading(small_settings, Layout(tmp_path, "asked"))
+    shelf = MemoryShelf(structures_of(small_settings, tmp_path), Layout(tmp_path, "asked"))
 
     def answered(policy, limit=None):
         budget = None if limit is None else TokenBudget(limit)
@@ -56,7 +56,7 @@ def test_a_policy_that_reads_previews_is_shown_all_five(answer, small_settings, 
     policy = Watched(encode("R"), reads_previews=True)
     result = answer(policy)
     (shown,) = policy.shown
-    counter = open_reading(small_settings, "asked").counter
+    counter = open_reading(small_settings, Layout(tmp_path, "asked")).counter
     assert set(shown.previews) == set(STRUCTURE_CODES)
     assert shown.previews["R"] == preview(result.evidence["R"], small_settings.previews, counter)
     assert len(built(tmp_path)) == 5
@@ -80,13 +80,14 @@ class Asking:
 @pytest.mark.parametrize(("selected", "asked"), [("R", 0), ("TR", 1)])
 def test_previews_never_ask_a_checker(small_settings, tmp_path, selected, asked):
     checker = Asking()
-    structures = structures_of(small_settings)
+    structures = structures_of(small_settings, tmp_path)
     limits, bm25 = small_settings.structures.temporal, small_settings.stores.bm25
-    embedder = embedder_opener(small_settings.llm)
+    embedder = embedder_opener(small_settings, tmp_path)
     checked = TemporalMemory(limits, bm25, small_settings.evidence.max_chars_per_step, Checking(checker, embedder))
     shelf = MemoryShelf({**structures, "T": checked}, Layout(tmp_path, "asked"))
     policy = Watched(encode(selected), reads_previews=True)
-    result = ask(QUESTION, HOUSE, policy, shelf, open_reading(small_settings, "asked"), small_settings.previews)
+    reading = open_reading(small_settings, Layout(tmp_path, "asked"))
+    result = ask(QUESTION, HOUSE, policy, shelf, reading, small_settings.previews)
     assert 11 not in policy.shown[0].previews["T"].step_ids
     assert checker.asked == asked
     if "T" in selected:
@@ -110,9 +111,9 @@ def test_a_budget_that_the_choice_fits_changes_nothing(answer, tmp_path):
 
 
 @pytest.mark.parametrize("limit", [0, 1, 12, 40, 100])
-def test_a_budget_is_never_exceeded(answer, small_settings, limit):
+def test_a_budget_is_never_exceeded(answer, small_settings, tmp_path, limit):
     result = answer(FittedPolicy(FixedPolicy(encode("SRT")), {}), limit)
-    counter = open_reading(small_settings, "asked").counter
+    counter = open_reading(small_settings, Layout(tmp_path, "asked")).counter
     assert counter.count(result.composed.text) <= limit
     assert not result.budget.kept
     assert f"{limit:,} allowed" in result.reason

@@ -13,8 +13,8 @@ from mesa_pipeline import subsets
 from mesa_pipeline.artifacts import read_header
 from mesa_pipeline.config import load_settings
 from mesa_pipeline.errors import ArtifactError, DataError
-from mesa_pipeline.stages.context import open_reading
 from mesa_pipeline.stages.ingest import ingest
+from mesa_pipeline.stages.models import open_reading
 from mesa_pipeline.stages.retrieve import retrieve
 from mesa_pipeline.stages.split import read_split, split
 from mesa_pipeline.stages.storage import read_manifest, read_outcomes
@@ -147,7 +147,7 @@ def test_headers_name_the_episode_and_what_made_the_outcomes(finished):
     header = read_header(finished.layout.outcomes(entry.key))
     assert header is not None
     assert header["episode_id"] == entry.id
-    reading = open_reading(finished.settings, "synthetic")
+    reading = open_reading(finished.settings, finished.layout)
     assert (header["reader"], header["tokenizer"]) == (reading.reader.name, reading.counter.name)
     assert (header["reward"], header["embedder"]) == (reading.reward.name, "all-MiniLM-L6-v2")
 

@@ -1,0 +1,154 @@
+"""Opening what the settings name: structures, embedder, reader, reward and the language models behind them.
+
+Everything opened is kept for equal settings, so that a model is loaded, and an endpoint's turns are counted, once a process.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+from mesa_pipeline.artifacts import LEDGER, REPLIES, VECTORS, Layout
+from mesa_pipeline.config import ENDPOINT, ChatSettings, JudgeSettings, Settings, secret
+from mesa_pipeline.errors import ConfigError
+from mesa_pipeline.evaluation.judge import LlmJudge
+from mesa_pipeline.evaluation.rewards import Reward, TokenF1
+from mesa_pipeline.evaluation.sweep import Reading
+from mesa_pipeline.llm import ChatModel, Embedder, OpenChat, Role
+from mesa_pipeline.llm.ledger import Phase
+from mesa_pipeline.llm.tokens import QwenTokenCounter
+from mesa_pipeline.reading import Reader
+from mesa_pipeline.reading.extractive import ExtractiveReader
+from mesa_pipeline.reading.llm import LlmReader
+from mesa_pipeline.structures import open_structures
+from mesa_pipeline.structures.base import MemoryStructure, StructureContext
+
+PHASES: Mapping[Role, Phase] = {
+    "summarize": "build",
+    "extract": "build",
+    "check": "retrieve",
+    "answer": "answer",
+    "judge": "judge",
+    "select": "select",
+    "propose": "propose",
+}
+
+
+@cache
+def structures_of(settings: Settings, workspace: Path) -> dict[str, MemoryStructure[Any]]:
+    """The five structures by code; what language models reply is kept in the workspace."""
+    context = StructureContext(settings, embedder_opener(settings, workspace), chat_opener(settings, workspace))
+    return open_structures(context)
+
+
+def structure_of(settings: Settings, workspace: Path, code: str) -> MemoryStructure[Any]:
+    """The structure of a code such as ``S``.
+
+    Raises:
+        ConfigError: There is none; lists those there are.
+    """
+    known = structures_of(settings, workspace)
+    if code not in known:
+        names = ", ".join(f"{structure.code} ({structure.name})" for structure in known.values())
+        raise ConfigError(f"no structure {code!r}; known are {names}")
+    return known[code]
+
+
+@cache
+def embedder_opener(settings: Settings, workspace: Path) -> Callable[[], Embedder]:
+    """Opens the embedder on the first call and hands out the same one afterwards."""
+
+    @cache
+    def open_embedder() -> Embedder:
+        llm = settings.llm
+        if llm.embedder != ENDPOINT:
+            return _local_embedder(llm.embedder, llm.embedder_batch_size, llm.embedder_threads)
+        from mesa_pipeline.llm.cache import VectorCache
+        from mesa_pipeline.llm.endpoint_embedder import EndpointEmbedder
+        from mesa_pipeline.llm.ledger import Ledger
+
+        cache_, ledger = VectorCache(workspace / VECTORS), Ledger(workspace / LEDGER)
+        return EndpointEmbedder(llm.embeddings, cache_, ledger, _counter(settings), secret(llm.embeddings.key_variable))
+
+    return open_embedder
+
+
+@cache
+def _local_embedder(name: str, batch_size: int, threads: int) -> Embedder:
+    from mesa_pipeline.llm.local import SentenceTransformerEmbedder
+
+    return SentenceTransformerEmbedder(name, batch_size, threads)
+
+
+@cache
+def chat_opener(settings: Settings, workspace: Path) -> OpenChat:
+    """Opens the language model of a role behind the endpoint of the settings; nothing is connected before the first call."""
+
+    def open_chat(role: Role, schema: Mapping[str, Any] | None = None) -> ChatModel:
+        return _chat(settings, settings.llm.chat, workspace, role, schema)
+
+    return open_chat
+
+
+@cache
+def open_reading(settings: Settings, layout: Layout) -> Reading:
+    """Reader, token counter and reward named in the settings; token F1 is the dataset's own function."""
+    chat = chat_opener(settings, layout.workspace)
+    reader: Reader = (
+        LlmReader(chat("answer")) if settings.reading.reader == "llm" else ExtractiveReader(settings.reading.extractive)
+    )
+    reward: Reward = (
+        LlmJudge(chat("judge"), settings.evaluation.judge_asks)
+        if settings.evaluation.reward == "llm_judge"
+        else TokenF1(layout.dataset)
+    )
+    return Reading(reader, _counter(settings), reward)
+
+
+def waits_for_endpoint(settings: Settings, stage: Literal["build", "retrieve", "sweep"], code: str = "") -> bool:
+    """Whether a stage, for one structure, mostly waits for an endpoint: then threads do it, and not processes."""
+    structures, embeds = settings.structures, settings.llm.embedder == ENDPOINT
+    waiting = {
+        "build S": structures.summary.builder == "llm",
+        "build G": structures.graph.builder == "llm",
+        "build V": embeds,
+        "retrieve V": embeds,
+        "retrieve T": structures.temporal.checker == "llm",
+        "sweep": settings.reading.reader == "llm" or settings.evaluation.reward == "llm_judge",
+    }
+    return waiting.get(f"{stage} {code}".strip(), False)
+
+
+def open_judges(settings: Settings, workspace: Path) -> dict[str, LlmJudge]:
+    """The further judges of the settings, by name."""
+    asks = settings.evaluation.judge_asks
+    return {
+        judge.name: LlmJudge(_chat(settings, _endpoint_of(settings, judge), workspace, "judge", None), asks)
+        for judge in settings.evaluation.judges
+    }
+
+
+def _endpoint_of(settings: Settings, judge: JudgeSettings) -> ChatSettings:
+    return settings.llm.chat.model_copy(update=judge.model_dump(exclude={"name"}))
+
+
+def _chat(settings: Settings, chat: ChatSettings, workspace: Path, role: Role, schema: Mapping[str, Any] | None) -> ChatModel:
+    from mesa_pipeline.llm.openai_compatible import OpenAIChat, Sampling
+
+    reply = getattr(settings.llm.roles, role)
+    sampling = Sampling(reply.max_tokens, reply.temperature, schema)
+    return OpenAIChat(_endpoint(chat, workspace), sampling, PHASES[role], _counter(settings))
+
+
+@cache
+def _endpoint(chat: ChatSettings, workspace: Path) -> Any:
+    from mesa_pipeline.llm.cache import ReplyCache
+    from mesa_pipeline.llm.endpoint import Endpoint
+    from mesa_pipeline.llm.ledger import Ledger
+
+    return Endpoint(chat, ReplyCache(workspace / REPLIES), Ledger(workspace / LEDGER), secret(chat.key_variable))
+
+
+@cache
+def _counter(settings: Settings) -> QwenTokenCounter:
+    return QwenTokenCounter(settings.llm.tokenizer)
