@@ -71,6 +71,19 @@ _TEMPLATES = (
         },
     ),
     Template(
+        "cue-rules-in-context",
+        "rules+cells",
+        ("lexical-rules",),
+        "Words of the question tell which subset suits it, beside the kind of evidence that there is.",
+        {
+            "cues": (("form", "order", "matter"), ("form", "order"), ("order",), ("matter",)),
+            "rules": (4, 2, 6),
+            "support": (15, 30),
+            "keys": (("context",), ("domain",), ("context", "anchor")),
+            **_CONTEXT,
+        },
+    ),
+    Template(
         "anchor-cells",
         "cells",
         ("temporal-anchors",),
@@ -140,6 +153,19 @@ _TEMPLATES = (
             "numbers": (("previews",), ("previews", "question"), ("previews", "overlaps")),
             "rounds": (4, 2, 6),
             "rate": (0.5, 1.0),
+        },
+    ),
+    Template(
+        "preview-gates-in-context",
+        "stumps+cells",
+        ("evidence-quality",),
+        "How good a preview must look depends on the kind of evidence that there is.",
+        {
+            "numbers": (("previews",), ("previews", "question")),
+            "rounds": (4, 2),
+            "rate": (0.5, 1.0),
+            "keys": (("context", "anchor"), ("context",)),
+            **_CONTEXT,
         },
     ),
     Template(
