@@ -4,6 +4,11 @@ import pytest
 
 from mesa_pipeline.api import Mesa
 from mesa_pipeline.errors import ArtifactError, ConfigError
+from mesa_pipeline.evaluation.evaluate import Evaluation
+from mesa_pipeline.policies import ExecutablePolicy, FittedPolicy
+from mesa_pipeline.policies.sandbox import open_sandbox
+from mesa_pipeline.search.freeze import Provenance, freeze, load_frozen
+from mesa_pipeline.subsets import encode
 from mesa_pipeline.types import Step, Trajectory
 
 DRAWER = Trajectory(
@@ -42,6 +47,49 @@ def test_the_policy_frozen_last_is_the_default(finished):
     result = mesa.ask("What happened at step 1?", DRAWER)
     assert result.reason
     assert result.composed.tokens > 0
+
+
+BY_PREVIEW = """
+META = {"direction": "evidence-quality", "hypothesis": "What mentions the key is enough.", "parents": []}
+
+
+def select(state, q):
+    named = [code for code in ["S", "T", "G", "V", "R"] if state in q["previews"][code]["text"]]
+    return named if "key" in q["question"] and named else ["R"]
+"""
+
+
+@pytest.fixture
+def frozen_code(tmp_path, small_settings):
+    """The folder of a frozen policy that is code."""
+    sandbox = open_sandbox(small_settings.policies.sandbox)
+    fitted = FittedPolicy(ExecutablePolicy("previews", BY_PREVIEW, sandbox), "brass key")
+    made_from = Provenance("mine", 0, {}, "r", "j", "e", "t", "p", "s")
+    freeze(tmp_path / "frozen", fitted, made_from, Evaluation("p", "executable", 1, 1.0, 1.0, 1.0, 1.0, 0), sandbox=sandbox)
+    return tmp_path / "frozen"
+
+
+def test_frozen_code_decides_what_is_read(tmp_path, small_settings, frozen_code):
+    mesa = Mesa(tmp_path, frozen_code, small_settings)
+    result = mesa.ask("Where was the key?", DRAWER)
+    assert 1 < len(result.evidence) <= 5
+    assert all("brass key" in "".join(item.text for item in found.items) for found in result.evidence.values())
+    assert result.reason.startswith("previews: What mentions the key is enough. -> ")
+    assert set(mesa.ask("Where is north?", DRAWER).evidence) == {"R"}
+
+
+def test_code_that_was_tampered_with_is_not_run(tmp_path, small_settings, frozen_code):
+    (frozen_code / "policy.py").write_text(BY_PREVIEW.replace('["R"]', '["S"]'))
+    with pytest.raises(ArtifactError, match=r"policy\.py was changed"):
+        Mesa(tmp_path, frozen_code, small_settings)
+
+
+def test_what_a_search_froze_is_served(finished):
+    folder = finished.layout.policy(1) / "frozen"
+    result = Mesa(finished.layout.workspace, folder, finished.settings).ask("How many steps did it take?", DRAWER)
+    frozen = load_frozen(folder, open_sandbox(finished.settings.policies.sandbox))
+    assert result.reason.startswith(f"{frozen.name}: ")
+    assert encode(result.evidence) == result.subset
 
 
 @pytest.mark.parametrize(("policy", "said"), [(None, "mesa run"), ("S+Q", "S\\+T"), (Path("nowhere"), "folder")])
