@@ -6,8 +6,8 @@ from typing import Any, TypeAlias
 
 import dagster as dg
 
-from mesa_pipeline.reports.document import Figure, Table
-from mesa_pipeline.reports.markdown import escape_markdown
+from mesa_pipeline.reports.document import Figure, Listing, Table
+from mesa_pipeline.reports.markdown import escape_markdown, fenced
 from mesa_pipeline.types import Summary
 
 Value: TypeAlias = dg.MetadataValue[Any]
@@ -47,6 +47,11 @@ def plot(figure: Figure | None) -> Metadata:
     image = base64.b64encode(figure.svg.encode()).decode("ascii")
     shown = f"![{figure.title}](data:image/svg+xml;base64,{image})\n\n{escape_markdown(figure.caption)}"
     return {f"plot_{figure.name}": dg.MetadataValue.md(shown)}
+
+
+def listing(item: Listing) -> Value:
+    """Code as a block, with its caption."""
+    return dg.MetadataValue.md(f"{fenced(item)}\n\n{escape_markdown(item.caption)}")
 
 
 def _markdown_table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> dg.MarkdownMetadataValue:

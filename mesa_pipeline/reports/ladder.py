@@ -90,7 +90,7 @@ def _name_cell(rung: Rung) -> Cell:
     if rung.ablation:
         return Cell(f"MESA, {text.printable(rung.name)}")
     if rung.summary.kind == "single" and rung.name in subsets.STRUCTURE_NAMES:
-        return Cell(f"{rung.name} {subsets.STRUCTURE_NAMES[rung.name]}", structures=(rung.name,))
+        return Cell(f"{rung.name} {subsets.STRUCTURE_NAMES[rung.name]}")
     return Cell(NAMES.get(rung.name, text.printable(rung.name)))
 
 

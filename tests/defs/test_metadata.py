@@ -5,7 +5,7 @@ import base64
 import dagster as dg
 
 from mesa_pipeline.defs import metadata
-from mesa_pipeline.reports.document import Figure
+from mesa_pipeline.reports.document import Figure, Listing
 from mesa_pipeline.types import Summary
 
 
@@ -28,6 +28,11 @@ def test_foreign_text_cannot_break_a_table():
 
 def test_an_empty_table_says_so():
     assert metadata.rows_table([]) == dg.MetadataValue.md("(none)")
+
+
+def test_code_is_a_block_that_nothing_in_it_closes():
+    shown = metadata.listing(Listing("policy", "Its code", "x = 1\n```\n# <b>", "What it *is*.", "python"))
+    assert shown.value == "````python\nx = 1\n```\n# <b>\n````\n\nWhat it \\*is\\*."
 
 
 def test_a_plot_is_an_image_within_the_page():
