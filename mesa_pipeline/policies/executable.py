@@ -5,7 +5,7 @@ The source is data. It is run by the sandbox alone, and the very same worker ser
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import lru_cache
 from typing import Any, Self
 
 import numpy as np
@@ -50,14 +50,14 @@ class ExecutablePolicy(Policy):
     source: str
     sandbox: Sandbox = field(compare=False, repr=False)
 
-    @cached_property
+    @property
     def code(self) -> PolicyCode:
         """What the gate found in the source.
 
         Raises:
             GateError: It is not an acceptable policy.
         """
-        return require_valid(self.source)
+        return gated_code(self.source)
 
     @property
     def name(self) -> str:
@@ -78,7 +78,7 @@ class ExecutablePolicy(Policy):
         title, source = spec["title"], spec["source"]
         if not isinstance(title, str) or not isinstance(source, str):
             raise PolicyError("title and source of a policy that is code are texts")
-        require_valid(source)
+        gated_code(source)
         return cls(title, source, sandbox)
 
     def spec(self) -> dict[str, Any]:
@@ -120,6 +120,16 @@ class ExecutablePolicy(Policy):
     def explain(self, state: State, question: PolicyInput) -> str:
         chosen = subsets.label(self.select(state, question))
         return f"{self.title}: {self.code.meta['hypothesis']} -> {chosen}"
+
+
+@lru_cache(maxsize=16)
+def gated_code(source: str) -> PolicyCode:
+    """What the gate finds in a source; looked at once for the several steps a candidate goes through.
+
+    Raises:
+        GateError: It is not an acceptable policy.
+    """
+    return require_valid(source)
 
 
 def context_json(context: FitContext) -> dict[str, Any]:

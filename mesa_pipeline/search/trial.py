@@ -13,9 +13,9 @@ import numpy as np
 
 from mesa_pipeline import subsets
 from mesa_pipeline.errors import ArtifactError, GateError, PolicyError
-from mesa_pipeline.policies.executable import ExecutablePolicy
+from mesa_pipeline.policies.executable import ExecutablePolicy, gated_code
 from mesa_pipeline.policies.sandbox import Sandbox
-from mesa_pipeline.policies.sandbox.gate import PolicyCode, require_valid
+from mesa_pipeline.policies.sandbox.gate import PolicyCode
 from mesa_pipeline.policies.sandbox.leakage import memorised_state, memorised_text
 from mesa_pipeline.search.data import SearchData, Worth
 from mesa_pipeline.search.store import Choices
@@ -41,7 +41,7 @@ class Invalid:
 def gated(source: str, data: SearchData) -> PolicyCode | Invalid:
     """The first look, before anything runs: the gate, and the lint for memorised questions."""
     try:
-        code = require_valid(source)
+        code = gated_code(source)
     except GateError as error:
         return Invalid(f"gate: {error}")
     if found := memorised_text(source, _texts(data)):
