@@ -6,7 +6,7 @@ Everything opened is kept for equal settings, so that a model is loaded, and an 
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, ParamSpec, TypeVar, cast
 
 from mesa_pipeline.artifacts import LEDGER, REPLIES, VECTORS, Layout
 from mesa_pipeline.config import ENDPOINT, ChatSettings, JudgeSettings, Settings, secret
@@ -23,6 +23,8 @@ from mesa_pipeline.reading.llm import LlmReader
 from mesa_pipeline.structures import open_structures
 from mesa_pipeline.structures.base import MemoryStructure, StructureContext
 
+P = ParamSpec("P")
+R = TypeVar("R")
 PHASES: Mapping[Role, Phase] = {
     "summarize": "build",
     "extract": "build",
@@ -34,7 +36,12 @@ PHASES: Mapping[Role, Phase] = {
 }
 
 
-@cache
+def kept(function: Callable[P, R]) -> Callable[P, R]:
+    """``functools.cache`` whose arguments are type-checked all the same."""
+    return cast(Callable[P, R], cache(function))
+
+
+@kept
 def structures_of(settings: Settings, workspace: Path) -> dict[str, MemoryStructure[Any]]:
     """The five structures by code; what language models reply is kept in the workspace."""
     context = StructureContext(settings, embedder_opener(settings, workspace), chat_opener(settings, workspace))
@@ -54,11 +61,11 @@ def structure_of(settings: Settings, workspace: Path, code: str) -> MemoryStruct
     return known[code]
 
 
-@cache
+@kept
 def embedder_opener(settings: Settings, workspace: Path) -> Callable[[], Embedder]:
     """Opens the embedder on the first call and hands out the same one afterwards."""
 
-    @cache
+    @kept
     def open_embedder() -> Embedder:
         llm = settings.llm
         if llm.embedder != ENDPOINT:
@@ -73,14 +80,14 @@ def embedder_opener(settings: Settings, workspace: Path) -> Callable[[], Embedde
     return open_embedder
 
 
-@cache
+@kept
 def _local_embedder(name: str, batch_size: int, threads: int) -> Embedder:
     from mesa_pipeline.llm.local import SentenceTransformerEmbedder
 
     return SentenceTransformerEmbedder(name, batch_size, threads)
 
 
-@cache
+@kept
 def chat_opener(settings: Settings, workspace: Path) -> OpenChat:
     """Opens the language model of a role behind the endpoint of the settings; nothing is connected before the first call."""
 
@@ -90,7 +97,7 @@ def chat_opener(settings: Settings, workspace: Path) -> OpenChat:
     return open_chat
 
 
-@cache
+@kept
 def open_reading(settings: Settings, layout: Layout) -> Reading:
     """Reader, token counter and reward named in the settings; token F1 is the dataset's own function."""
     chat = chat_opener(settings, layout.workspace)
@@ -140,7 +147,7 @@ def _chat(settings: Settings, chat: ChatSettings, workspace: Path, role: Role, s
     return OpenAIChat(_endpoint(chat, workspace), sampling, PHASES[role], _counter(settings))
 
 
-@cache
+@kept
 def _endpoint(chat: ChatSettings, workspace: Path) -> Any:
     from mesa_pipeline.llm.cache import ReplyCache
     from mesa_pipeline.llm.endpoint import Endpoint
@@ -149,6 +156,6 @@ def _endpoint(chat: ChatSettings, workspace: Path) -> Any:
     return Endpoint(chat, ReplyCache(workspace / REPLIES), Ledger(workspace / LEDGER), secret(chat.key_variable))
 
 
-@cache
+@kept
 def _counter(settings: Settings) -> QwenTokenCounter:
     return QwenTokenCounter(settings.llm.tokenizer)

@@ -193,7 +193,7 @@ class _Job:
         )
 
     def _provenance(self) -> Provenance:
-        settings, reading = self._context.settings, open_reading(self._context.settings, self._context.dataset)
+        settings, reading = self._context.settings, open_reading(self._context.settings, self._context.layout)
         return Provenance(
             dataset=self._context.dataset,
             split_seed=self._seed,
