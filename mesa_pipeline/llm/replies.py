@@ -1,7 +1,6 @@
 """Reading what endpoints reply: servers leave out, null and misplace what the protocol promises."""
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,6 +12,7 @@ from mesa_pipeline.llm.troubles import Trouble
 
 MAX_TOKENS = 10**9
 """A count beyond is nonsense."""
+MAX_FLOAT32 = float(np.finfo(np.float32).max)
 MAX_REASON_CHARS = 40
 REASONING_FIELDS = ("reasoning_content", "reasoning")
 
@@ -91,7 +91,7 @@ def _is_vector(value: Any, length: int) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    return type(value) in (int, float) and math.isfinite(value) and abs(value) <= np.finfo(np.float32).max
+    return type(value) in (int, float) and -MAX_FLOAT32 <= value <= MAX_FLOAT32
 
 
 def _object(value: Any) -> Mapping[str, Any]:
