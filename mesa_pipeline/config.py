@@ -285,6 +285,13 @@ class SearchSettings(Section):
     failure_cards: Positive
     llm: LlmProposerSettings
 
+    @field_validator("slots")
+    @classmethod
+    def _distinct(cls, slots: tuple[str, ...]) -> tuple[str, ...]:
+        if len(set(slots)) < len(slots):
+            raise ValueError("a slot stands twice; each has one candidate an iteration")
+        return slots
+
 
 class Variation(Section):
     """Settings to change, each written as ``section.key=value``, under a name."""

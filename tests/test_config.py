@@ -34,6 +34,7 @@ def test_an_override_beats_the_environment_which_beats_the_file():
         ("search.lambda", "section.key=value"),
         ("splits.ratio=[1, 2]", "splits.ratio"),
         ("splits.seeds=[0, 0]", "a seed stands twice"),
+        ("search.slots=[explore, explore]", "a slot stands twice"),
         ("search.lambda={", "YAML"),
     ],
 )

@@ -105,6 +105,7 @@ def tiny_clone(folder: Path) -> Path:
     shutil.copytree(REPOSITORY / "mesa_pipeline", folder / "mesa_pipeline", dirs_exist_ok=True)
     params = yaml.safe_load((REPOSITORY / "params.yaml").read_text())
     params["datasets"]["synthetic"].update(TINY)
+    params["search"]["iterations"] = 1
     params["splits"]["seeds"] = [0]
     params["tracking"]["enabled"] = False
     (folder / "params.yaml").write_text(yaml.safe_dump(params))

@@ -10,6 +10,7 @@ import dagster as dg
 import pytest
 
 from mesa_pipeline.artifacts import read_header, read_records, write_records
+from mesa_pipeline.config import load_settings
 from mesa_pipeline.datasets.splits import PARTS
 from mesa_pipeline.definitions import defs
 from mesa_pipeline.defs.partitions import BY_DATASET, BY_DATASET_AND_SEED
@@ -20,10 +21,10 @@ GROUPS = {
     "data": {"raw_trajectories", "split_partitions"},
     "structures": {f"{structure.name}_memory" for structure in STRUCTURES.values()} | {"structure_evidence"},
     "evaluation": {"subset_sweep_scores"},
-    "search": {"optimized_policy"},
+    "search": {"optimized_policy", "policy_ablations"},
     "reports": {"test_report", "comparison_report"},
 }
-BY_SEED = {"split_partitions", "optimized_policy", "test_report"}
+BY_SEED = {"split_partitions", "optimized_policy", "policy_ablations", "test_report"}
 IN_ORDER = (
     ["raw_trajectories", *sorted(GROUPS["structures"] - {"structure_evidence"}), "structure_evidence", "subset_sweep_scores"],
     ["split_partitions", "optimized_policy", "test_report"],
@@ -34,6 +35,7 @@ TINY = {
     "MESA_DATASETS__SYNTHETIC__STEPS": "12",
     "MESA_DATASETS__SYNTHETIC__QUESTIONS": "4",
     "MESA_EVALUATION__BOOTSTRAP_SAMPLES": "50",
+    "MESA_SEARCH__ITERATIONS": "1",
     "MESA_TRACKING__ENABLED": "false",
     "MESA_RUN__WORKERS": "1",
 }
@@ -140,6 +142,16 @@ def test_the_whole_graph_materialises_with_nothing_prepared(
     assert str(shown["table_subsets"].value).count("\n| ") >= 31
     assert str(metadata_of(instance, "split_partitions")["table_parts"].value).count("\n| ") == 1 + len(PARTS)
     assert Path(str(metadata_of(instance, "comparison_report")["page"].value)).is_file()
+
+
+def test_every_ablation_materialises_beside_its_search(
+    definitions: dg.Definitions, instance: dg.DagsterInstance, pipeline: Pipeline
+):
+    result = materialize(definitions, instance, pipeline, ["policy_ablations"], "synthetic|0")
+    (event,) = result.get_asset_materialization_events()
+    rows = event.materialization.metadata["table_ablations"]
+    assert isinstance(rows, dg.TableMetadataValue)
+    assert len(rows.records) == len(load_settings(environment={}).ablations)
 
 
 def test_materialising_again_does_no_work(definitions: dg.Definitions, instance: dg.DagsterInstance, pipeline: Pipeline):
