@@ -24,6 +24,8 @@ from mesa_pipeline.search.records import ArchiveEntry
 ATTEMPTS = 12
 CROSSING_SHARE = 0.25
 PARTNERS = 5
+DUPLICATES_PER_STEP = 3
+MOST_EXTRA_STEPS = 3
 DOUBT = 0.5
 """Share of repairs left undone where no failure card is beyond luck."""
 
@@ -105,9 +107,17 @@ def _exploited(request: ProposalRequest, parent: _Known, rng: random.Random) -> 
         partner = rng.choice(partners)
         genome = cross(parent.genome, partner.genome, None)
         return _Variant(genome, "Averaged with a policy of another arm.", (parent.entry.id, partner.entry.id))
-    genome = mutate(parent.genome, request.context.labels, rng)
+    genome = parent.genome
+    for _ in range(_steps(request)):
+        genome = mutate(genome, request.context.labels, rng)
     changed = sorted(name for name, value in genome.genes.items() if value != parent.genome.genes.get(name))
     return _Variant(genome, f"Changed: {', '.join(changed)}.", (parent.entry.id,))
+
+
+def _steps(request: ProposalRequest) -> int:
+    """Genes changed at once: more for an arm whose variants have mostly chosen alike."""
+    duplicates = sum(arm.duplicates for arm in request.arms if arm.direction == request.direction.id)
+    return 1 + min(MOST_EXTRA_STEPS, duplicates // DUPLICATES_PER_STEP)
 
 
 def _repaired(request: ProposalRequest, parent: _Known, rng: random.Random) -> _Variant:

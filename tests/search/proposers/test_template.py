@@ -13,7 +13,7 @@ from mesa_pipeline.search.directions import DIRECTIONS
 from mesa_pipeline.search.proposers import ProposalRequest, Slot
 from mesa_pipeline.search.proposers.template import TemplateProposer
 from mesa_pipeline.search.proposers.templates import TEMPLATES, genome_of, render, templates_of
-from mesa_pipeline.search.records import ArchiveEntry
+from mesa_pipeline.search.records import ArchiveEntry, ArmStatistics
 from tests.search.proposers.requests import card, entry, request
 from tests.search.searches import SETTINGS, search_data, table
 
@@ -87,6 +87,18 @@ def test_exploit_changes_one_gene_of_the_parent_or_averages_it_with_another_arm(
         else:
             assert sum(genome.genes[name] != value for name, value in parent.genes.items()) == 1
     assert 0 < crossed < len(SEEDS) / 2
+
+
+def test_an_arm_whose_variants_choose_alike_is_changed_in_more_genes() -> None:
+    parent = TEMPLATES["context-cells"].default(True)
+    stuck = (ArmStatistics("analogy", 9, 0.3, 0.0, duplicates=30),)
+    changed = []
+    for seed in SEEDS:
+        genome = genome_of(proposed(asked("exploit", arms=stuck, seed=seed)))
+        assert genome is not None
+        changed.append(sum(genome.genes[name] != value for name, value in parent.genes.items()))
+
+    assert max(changed) > 2
 
 
 def test_repair_takes_up_the_predicate_of_a_card_beyond_luck() -> None:
