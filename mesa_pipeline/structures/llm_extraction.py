@@ -15,7 +15,7 @@ from mesa_pipeline.llm import ChatModel, Completion, Message, OpenChat
 from mesa_pipeline.llm.structured import ListReply, read_list
 from mesa_pipeline.structures.llm_prompts import ASKS, as_json, load_prompt, prompts_fingerprint, user_message, valid_unicode
 from mesa_pipeline.structures.records import serialize_step
-from mesa_pipeline.structures.triples import Triple
+from mesa_pipeline.structures.triples import TERM, Triple
 from mesa_pipeline.types import Step
 
 logger = logging.getLogger(__name__)
@@ -87,7 +87,9 @@ class LlmExtractor:
         return list(dict.fromkeys(triples))
 
     def _entities(self, passage: Sequence[Step]) -> list[str]:
-        return read_entities(_ask(self._entity_model, (), _about(passage), ENTITY_KEYS).reply)
+        named = read_entities(_ask(self._entity_model, (), _about(passage), ENTITY_KEYS).reply)
+        text = _text_of(passage).casefold()
+        return [name for name in named if is_grounded(name, text)]
 
     def _triples(self, passage: Sequence[Step], entities: Sequence[str]) -> "_Found":
         named = Message("assistant", as_json({"entities": entities}))
@@ -96,7 +98,9 @@ class LlmExtractor:
         if not (asked.reply.items or asked.reply.complete or asked.was_cut):
             first, last = passage[0].index, passage[-1].index
             logger.warning("%s gave no list of triples for steps %d-%d", self._triple_model.name, first, last)
-        return _Found(read_triples(asked.reply), asked.was_cut)
+        text = _text_of(passage).casefold()
+        grounded = (triple for triple in read_triples(asked.reply) if is_grounded(f"{triple.subject} {triple.object}", text))
+        return _Found(tuple(grounded), asked.was_cut)
 
     @cached_property
     def _entity_model(self) -> ChatModel:
@@ -120,7 +124,11 @@ class _Asked:
 
 
 def _about(passage: Sequence[Step]) -> str:
-    return load_prompt("entities").fill(passage="\n\n".join(serialize_step(step).text for step in passage))
+    return load_prompt("entities").fill(passage=_text_of(passage))
+
+
+def _text_of(passage: Sequence[Step]) -> str:
+    return "\n\n".join(serialize_step(step).text for step in passage)
 
 
 def _ask(model: ChatModel, before: Sequence[Message], request: str, keys: Sequence[str]) -> _Asked:
@@ -144,6 +152,17 @@ def read_entities(reply: ListReply) -> list[str]:
     named = (_text(_first_of(item, ENTITY_NAMES) if isinstance(item, dict) else item) for item in reply.items)
     distinct = dict.fromkeys(name[:MAX_ENTITY_CHARS] for name in named if name not in PLACEHOLDERS)
     return list(distinct)[:MAX_ENTITIES]
+
+
+def is_grounded(named: str, text: str) -> bool:
+    """Whether a word of what a model names stands in the passage; weak models name what the instructions speak of.
+
+    Args:
+        named: Entities.
+        text: The passage, case folded.
+    """
+    words = TERM.findall(named.casefold())
+    return not words or any(word in text for word in words)
 
 
 def read_triples(reply: ListReply) -> tuple[Triple, ...]:

@@ -234,6 +234,25 @@ def test_nothing_of_the_prompts_gets_into_a_graph() -> None:
     assert graph_memory(always(ScriptedModel(echo))).build(walk(4)).graph.number_of_edges() == 0
 
 
+def test_what_the_passage_does_not_speak_of_is_left_out() -> None:
+    model = ScriptedModel(
+        [
+            '{"entities": ["person", "place", "KEY", "Schubladenknopf"]}',
+            '{"triples": [["person", "lives in", "place"], ["agent", "takes", "Key"], ["->", "is", "#"]]}',
+        ]
+    )
+    found = LlmExtractor(always(model)).extract(PASSAGE)
+    assert found == [Triple("agent", "takes", "Key"), Triple("->", "is", "#")]
+    assert model.asked[1][1].content == '{"entities": ["KEY"]}'
+
+
+def test_scripts_without_spaces_are_grounded_too() -> None:
+    passage = [Step(0, "", "你在抽屉里看到一把钥匙。")]
+    assert extract(['{"entities": ["钥匙"]}', '{"triples": [["抽屉", "有", "钥匙"]]}'], passage) == [
+        Triple("抽屉", "有", "钥匙")
+    ]
+
+
 @pytest.mark.parametrize("error", [ModelError("HTTP 500"), KeyboardInterrupt()])
 def test_a_build_that_broke_off_asks_only_for_what_is_missing(tmp_path, error: BaseException) -> None:
     cache = ReplyCache(tmp_path / "replies.sqlite")
