@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from mesa_pipeline.artifacts import fingerprint
 from mesa_pipeline.errors import DataError, ModelError
 from mesa_pipeline.evaluation.rewards import Judgement
 from mesa_pipeline.llm import ChatModel, Message
@@ -13,6 +14,8 @@ from mesa_pipeline.types import Question
 
 PROMPT = Path(__file__).parent / "prompts" / "judge.md"
 VERDICT = re.compile(r"(?<!\w)(yes|no)(?!\w)", re.IGNORECASE)
+AGAIN = "That holds no verdict. Reply with one word: yes if the candidate is right, no if it is not."
+NOTHING = "(nothing)"
 UNREADABLE = "the judge's reply holds neither yes nor no"
 MAX_REPLY_CHARS = 400
 
@@ -23,7 +26,8 @@ class LlmJudge:
 
     Attributes:
         model: Who judges.
-        asks: How often an unreadable verdict is asked for again, each time with another seed.
+        asks: How often a verdict is asked for until one can be read. The model sees what it said before: asked the same again,
+            at temperature 0, it would say the same.
     """
 
     model: ChatModel
@@ -31,7 +35,7 @@ class LlmJudge:
 
     @property
     def name(self) -> str:
-        return f"llm_judge:{self.model.name}:{Prompt.load(PROMPT).fingerprint}"
+        return f"llm_judge:{self.model.name}:{fingerprint(Prompt.load(PROMPT).text, AGAIN, self.asks)}"
 
     def judge(self, question: Question, task: str, answer: str) -> Judgement:
         """Grade an answer.
@@ -48,15 +52,17 @@ class LlmJudge:
             reference=question.answer,
             answer=answer or "(no answer)",
         )
-        reply = ""
+        messages, reply = [Message("user", prompt)], ""
         for seed in range(self.asks):
             try:
-                reply = self.model.complete([Message("user", prompt)], seed).text
+                text = self.model.complete(messages, seed).text
             except ModelError as error:
                 return Judgement(None, error=f"judge: {error}")
-            if (verdict := read_verdict(reply)) is not None:
-                return Judgement(float(verdict), reply[:MAX_REPLY_CHARS])
-        return Judgement(None, reply[:MAX_REPLY_CHARS], error=UNREADABLE)
+            reply = text[-MAX_REPLY_CHARS:]
+            if (verdict := read_verdict(text)) is not None:
+                return Judgement(float(verdict), reply)
+            messages += [Message("assistant", reply or NOTHING), Message("user", AGAIN)]
+        return Judgement(None, reply, error=UNREADABLE)
 
 
 def read_verdict(reply: str) -> bool | None:
