@@ -1,4 +1,7 @@
-"""What a search tells the tracker and whoever watches it."""
+"""What a search tells the tracker and whoever watches it.
+
+Scores and objectives are told times a hundred: the tracker's pages show three decimals, which policies may have in common.
+"""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -69,14 +72,14 @@ def tracked_search(context: StageContext, seed: int, key: str, proposer: str) ->
 def entry_metrics(entry: ArchiveEntry) -> Mapping[str, float | None]:
     """What a valid candidate is worth: on validation, and under ``train_`` on the questions it was fitted to."""
     return {
-        "J": entry.validation.score,
+        "J": 100 * entry.validation.score,
         "C": entry.validation.tokens,
-        "objective": entry.validation.objective,
+        "objective": 100 * entry.validation.objective,
         "structures": entry.validation.structures,
         "unscored": float(entry.validation.unscored),
-        "train_J": entry.train.score,
+        "train_J": 100 * entry.train.score,
         "train_C": entry.train.tokens,
-        "train_objective": entry.train.objective,
+        "train_objective": 100 * entry.train.objective,
         "iteration": float(entry.iteration),
     }
 
@@ -86,16 +89,16 @@ def progress_metrics(progress: SearchProgress) -> Mapping[str, float | None]:
     best = progress.archive.frontier.validation
     repeats = sum(rejection.duplicate_of is not None for rejection in progress.archive.rejections)
     figures: dict[str, float | None] = {
-        "best/J": best.score,
+        "best/J": 100 * best.score,
         "best/C": best.tokens,
-        "best/objective": best.objective,
+        "best/objective": 100 * best.objective,
         "candidates/evaluated": float(len(progress.archive.entries) - 1),
         "candidates/duplicate": float(repeats),
         "candidates/invalid": float(len(progress.archive.rejections) - repeats),
         "bonus_to_spread": bonus_to_spread(progress.arms),
     }
     for arm in progress.arms:
-        figures |= {f"pulls/{arm.direction}": float(arm.pulls), f"value/{arm.direction}": arm.value}
+        figures |= {f"pulls/{arm.direction}": float(arm.pulls), f"value/{arm.direction}": 100 * arm.value}
     return figures
 
 

@@ -89,15 +89,16 @@ def _stored_fingerprint(context: StageContext, seed: int) -> str | None:
 
 
 def _metrics(result: TestResult) -> dict[str, float | None]:
+    """Of the frozen policy; scores and their differences times a hundred, as in ``stages.search_tracking``."""
     frozen = result.row(FROZEN_ROW)
     return {
-        "test_J": frozen.evaluation.score,
+        "test_J": 100 * frozen.evaluation.score,
         "test_C": frozen.evaluation.tokens,
-        "test_objective": frozen.evaluation.objective,
-        "test_versus_all": frozen.versus_all.mean,
-        "test_versus_all_low": frozen.versus_all.low,
-        "test_versus_all_high": frozen.versus_all.high,
-        "inflation": result.inflation,
+        "test_objective": 100 * frozen.evaluation.objective,
+        "test_versus_all": 100 * frozen.versus_all.mean,
+        "test_versus_all_low": 100 * frozen.versus_all.low,
+        "test_versus_all_high": 100 * frozen.versus_all.high,
+        "inflation": 100 * result.inflation,
     }
 
 

@@ -36,8 +36,6 @@ logging.getLogger("mlflow").setLevel(logging.WARNING)  # it announces each table
 KEY_TAG = "mesa.search_key"
 SEED_TAG = "mesa.split_seed"
 VALID_TAG = "mesa.valid"
-EXPERIMENT_TAGS = {"mlflow.experimentKind": "custom_model_development"}
-"""Opens the experiment at its runs; the kind MLflow guesses otherwise is one of chats and traces."""
 CHAMPION_ALIAS = "champion"
 POLICY_ARTIFACTS = "policy"
 MAX_PARAM_CHARS = 6000
@@ -92,7 +90,7 @@ class MlflowTracker:
         if found is not None:
             return str(found.experiment_id)
         location = (self.artifacts / dataset).as_uri() if self.artifacts else None
-        return str(self._client.create_experiment(dataset, artifact_location=location, tags=EXPERIMENT_TAGS))
+        return str(self._client.create_experiment(dataset, artifact_location=location))
 
     def _parent(self, search: TrackedSearch) -> Run:
         experiment = self._experiment(search.dataset)
