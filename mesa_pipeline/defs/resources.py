@@ -55,12 +55,14 @@ class Pipeline(dg.ConfigurableResource):  # type: ignore[type-arg]
         """The core's context for the partition at hand; progress goes to the run's log."""
         dataset = Partition.of(context).dataset
         path = self.data_paths.get(dataset)
+        progress = LoggedProgress(context.log)
         return StageContext(
             layout=Layout(Path(self.workspace), dataset),
             settings=read_settings(),
             data_path=Path(path) if path else None,
             skip_invalid=self.skip_invalid,
-            progress=LoggedProgress(context.log),
+            progress=progress,
+            watch_search=lambda told: progress(f"search, split seed {told.plan.seed}", told.iteration, told.plan.iterations),
         )
 
     def tracker(self, context: StepContext) -> Tracker:
