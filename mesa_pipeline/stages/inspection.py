@@ -10,7 +10,7 @@ from mesa_pipeline import subsets
 from mesa_pipeline.errors import ArtifactError
 from mesa_pipeline.evaluation.held_out import FROZEN_ROW, Comparison
 from mesa_pipeline.policies.base import PolicyInput
-from mesa_pipeline.search.freeze import POLICY_FILE, STATE_FILE
+from mesa_pipeline.search.freeze import POLICY_FILE, SOURCE_FILE, STATE_FILE
 from mesa_pipeline.stages.context import StageContext
 from mesa_pipeline.stages.models import structures_of
 from mesa_pipeline.stages.optimize import FROZEN_FOLDER
@@ -20,7 +20,7 @@ from mesa_pipeline.types import Episode
 
 TELLING_CHARS = 12
 """Shorter answers ("yes", "4") stand in any text by chance and tell nothing of a leak."""
-POLICY_INPUTS = {"question", "meta", "steps"}
+POLICY_INPUTS = {"question", "meta", "steps", "previews"}
 
 
 def partial_episodes(context: StageContext) -> list[str]:
@@ -76,7 +76,8 @@ def answers_in_policy(context: StageContext, seed: int) -> list[str]:
     shown = {field.name for field in fields(PolicyInput)}
     problems = [f"a policy is shown {name!r}" for name in sorted(shown - POLICY_INPUTS)]
     folder = context.layout.policy(seed) / FROZEN_FOLDER
-    frozen = _normal("\n".join((folder / name).read_text(encoding="utf-8") for name in (POLICY_FILE, STATE_FILE)))
+    parts = [folder / name for name in (POLICY_FILE, STATE_FILE, SOURCE_FILE)]
+    frozen = _normal("\n".join(part.read_text(encoding="utf-8") for part in parts if part.exists()))
     for entry in read_manifest(context.layout).episodes:
         for question in read_questions(context.layout, entry.key):
             answer = _normal(question.answer or "")

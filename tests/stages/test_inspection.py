@@ -1,6 +1,5 @@
 """Each inspection finds nothing in sound artifacts, and what it looks for once it was put there."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -113,10 +112,11 @@ def test_an_answer_that_the_trajectory_says_is_no_leak(context: StageContext):
     assert inspection.answers_in_evidence(context) == []
 
 
-def test_a_policy_that_holds_an_answer_is_found(context: StageContext):
+@pytest.mark.parametrize("name", ["state.json", "policy.py"])
+def test_a_policy_that_holds_an_answer_is_found(context: StageContext, name: str):
     give_answer(context, TELLING)
-    state = context.layout.policy(0) / "frozen" / "state.json"
-    state.write_text(json.dumps({"learnt": TELLING, "was": json.loads(state.read_text())}))
+    with (context.layout.policy(0) / "frozen" / name).open("a") as file:
+        file.write(TELLING)
     assert inspection.answers_in_policy(context, 0) == [
         f"the frozen policy holds the answer of question {first_question(context).id!r}"
     ]
