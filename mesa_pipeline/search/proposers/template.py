@@ -22,11 +22,11 @@ from mesa_pipeline.search.proposers.templates import (
 from mesa_pipeline.search.records import ArchiveEntry
 
 ATTEMPTS = 12
-CROSSING_SHARE = 0.25
+CROSSING_SHARE = 0.1
 PARTNERS = 5
 DUPLICATES_PER_STEP = 3
 MOST_EXTRA_STEPS = 3
-DOUBT = 0.5
+DOUBT = 0.8
 """Share of repairs left undone where no failure card is beyond luck."""
 
 
