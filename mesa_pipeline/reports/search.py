@@ -57,7 +57,7 @@ def policy_section(inputs: ReportInputs) -> Section:
     if not inputs.searches:
         return Section("policy", "The policy found", (NOT_SEARCHED,))
     found = inputs.searches[0]
-    test = next((test for test in inputs.tests if test.seed == found.seed), None)
+    test = found.test_among(inputs.tests)
     behaviour = behaviour_table(test, inputs.matrix) if test else None
     hypothesis = text.printable(found.winner.hypothesis)
     paragraphs = (

@@ -1,8 +1,11 @@
 """What a report says of a policy search: plain records, filled from the archive by the stage that asks for the report."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
+
+from mesa_pipeline.evaluation.held_out import TestResult
 
 Status = Literal["evaluated", "duplicate", "invalid"]
 SLOTS = ("exploit", "explore", "repair")
@@ -83,6 +86,7 @@ class SearchFinding:
         candidates: Every one, in order, ``all`` first.
         arms: The directions in order.
         chosen: Id of the one that was frozen.
+        manifest_sha256: Names the frozen policy for good, so that its test can be told from one of an earlier policy.
         source: Its code.
         state: What its fit learnt, as JSON for people to read.
         readings: The best candidate at other prices.
@@ -98,6 +102,7 @@ class SearchFinding:
     candidates: tuple[Candidate, ...]
     arms: tuple[Arm, ...]
     chosen: str
+    manifest_sha256: str
     source: str
     state: str
     readings: tuple[Reading, ...]
@@ -107,6 +112,10 @@ class SearchFinding:
     @cached_property
     def by_id(self) -> dict[str, Candidate]:
         return {candidate.id: candidate for candidate in self.candidates}
+
+    def test_among(self, tests: Sequence[TestResult]) -> TestResult | None:
+        """The test of the frozen policy, if it has been tested as it is now."""
+        return next((test for test in tests if test.receipt.manifest_sha256 == self.manifest_sha256), None)
 
     @property
     def winner(self) -> Candidate:

@@ -66,12 +66,12 @@ def searches_table(searches: Sequence[SearchFinding]) -> Table:
 
 def inflation_table(searches: Sequence[SearchFinding], tests: Sequence[TestResult]) -> Table | None:
     """By how much validation, where the winner was picked, overstates it; ``None`` before a test."""
-    initial = {found.seed: found.by_id[INITIAL].worth for found in searches}
     figures = []
-    for test in sorted(tests, key=lambda test: test.seed):
-        everything, tested = initial.get(test.seed), test.row(FROZEN_ROW)
-        if everything is None:
+    for found in searches:
+        test, everything = found.test_among(tests), found.by_id[INITIAL].worth
+        if test is None or everything is None:
             continue
+        tested = test.row(FROZEN_ROW)
         gained = test.validation.score - everything.score
         scores = test.validation.score, tested.evaluation.score, test.inflation
         figures.append((test.seed, (*scores, gained, tested.versus_all.mean, gained - tested.versus_all.mean)))

@@ -64,6 +64,7 @@ def search_finding(context: StageContext, seed: int) -> SearchFinding:
         candidates=_candidates(archive),
         arms=tuple(Arm(arm.direction, arm.pulls, arm.value, arm.bonus, arm.invalid, arm.duplicates) for arm in arms),
         chosen=result["chosen"],
+        manifest_sha256=frozen.manifest_sha256,
         source=archive.entry(result["chosen"]).source,
         state=_readable(frozen.fitted.state),
         readings=_readings(archive.entries, settings.lambda_),

@@ -44,6 +44,7 @@ def search(seed: int = 0, hypothesis: str = "words tell", source: str = SOURCE) 
         candidates=(start, fresh, twin, broken, mend),
         arms=(Arm("lexical-rules", 2, 0.225, 0.05, 0, 1), Arm("analogy", 0, 0.23, 0.1, 1, 0)),
         chosen="02-repair",
+        manifest_sha256=f"frozen-{seed}",
         source=source,
         state='{\n "cells": {\n  "Game": [\n   "S",\n   "T"\n  ]\n }\n}',
         readings=(Reading(0.0, "02-repair"), Reading(1e-6, "02-repair"), Reading(1e-4, "01-explore")),
@@ -54,7 +55,8 @@ def search(seed: int = 0, hypothesis: str = "words tell", source: str = SOURCE) 
 
 @pytest.fixture(scope="module")
 def searched(inputs: ReportInputs) -> ReportInputs:
-    return replace(inputs, searches=(search(0), search(1)))
+    tests = tuple(replace(test, receipt=replace(test.receipt, manifest_sha256=f"frozen-{test.seed}")) for test in inputs.tests)
+    return replace(inputs, tests=tests, searches=(search(0), search(1)))
 
 
 def table(section: Section, name: str) -> Table:
@@ -123,6 +125,13 @@ def test_the_policy_is_shown_with_its_code_and_what_it_learnt(searched: ReportIn
     code, state = (item for item in policy_section(searched).items if isinstance(item, Listing))
     assert code.code.splitlines()[1] == "    return ['S'] if '`' in q['question'] else ['T']"
     assert '"Game": ["S", "T"]' in state.code
+
+
+def test_the_test_of_an_earlier_policy_says_nothing_of_this_one(searched: ReportInputs) -> None:
+    anew = replace(searched, searches=(replace(search(), manifest_sha256="frozen anew"),))
+    names = [item.name for make in (search_section, policy_section) for item in make(anew).items]
+    assert "behaviour" not in names
+    assert "inflation" not in names
 
 
 def test_the_behaviour_is_that_of_the_test(searched: ReportInputs) -> None:
