@@ -11,7 +11,8 @@ from openai import APIConnectionError, APIError, APIStatusError, APITimeoutError
 
 RETRIED_STATUS = frozenset({408, 409, 425, 429})
 REFUSED_STATUS = frozenset({401, 403, 404})
-OVERFLOW_STATUS = frozenset({400, 413, 422})
+OVERFLOW_STATUS = frozenset({400, 413, 422, 500})
+"""llama.cpp fails with 500 where the context ends in the middle of a reply."""
 OVERFLOW = re.compile(r"context (?:length|size|window)|too long|too many tokens|maximum (?:input|sequence|model) length", re.I)
 LIMIT = re.compile(r"context (?:length is|size \(|window of) ?(\d+)", re.I)
 COUNTED = re.compile(r"(?<!at least )\b(\d+) (?:in the messages|input tokens)|(?:request \(|resulted in )(\d+) tokens", re.I)
@@ -75,12 +76,12 @@ def overflow_of(message: str) -> Overflow:
 def _of_status(error: APIStatusError) -> Trouble:
     status, said = error.status_code, str(error.message)
     message = f"HTTP {status}: {said}"
+    if status in OVERFLOW_STATUS and OVERFLOW.search(said):
+        return Trouble("overflow", message)
     if status in RETRIED_STATUS or status >= 500:
         return Trouble("passing", message, retry_after(error.response.headers))
     if status in REFUSED_STATUS:
         return Trouble("refused", message)
-    if status in OVERFLOW_STATUS and OVERFLOW.search(said):
-        return Trouble("overflow", message)
     return Trouble("lasting", message)
 
 

@@ -48,6 +48,12 @@ def test_whatever_the_messages_they_fit_where_there_is_room(contents: list[str],
     assert conversation_tokens(fitted, ByteCounter()) <= max(room, len(contents) * 75)
 
 
+@pytest.mark.parametrize("room", [100, 300, 1000, 3000])
+def test_the_mark_that_something_is_missing_fits_too(room: int):
+    fitted = fit_conversation([Message("user", "x" * 5000)], ByteCounter(), room)
+    assert 0.9 * room - 10 <= conversation_tokens(fitted, ByteCounter()) <= room
+
+
 @pytest.mark.parametrize("room", [0, -5000])
 def test_no_room_at_all_ends_too(room: int):
     (message,) = fit_conversation([Message("user", "x" * 10_000)], ByteCounter(), room)

@@ -8,6 +8,7 @@ import pytest
 
 from mesa_pipeline.errors import MissingDependency, ModelError
 from mesa_pipeline.llm import Completion, Message
+from mesa_pipeline.llm.cache import ReplyCache
 from tests.llm import misbehaving_server as server_that
 from tests.llm.conftest import OpenClient
 from tests.llm.misbehaving_server import MisbehavingServer, chat, say, send, status, usage
@@ -257,12 +258,26 @@ def test_a_reply_that_was_cut_is_not_asked_for_again(server: MisbehavingServer, 
 
 def test_equal_requests_made_at_once_are_one_call(server: MisbehavingServer, open_client: OpenClient):
     server.latency = 0.2
+    server.script = [say(f"reply {k}") for k in range(8)]
     client = open_client()
     with ThreadPoolExecutor(8) as pool:
         texts = list(pool.map(lambda _: client.chat().complete(ASK).text, range(8)))
-    assert texts == ["HELLO"] * 8
+    assert texts == ["reply 0"] * 8
     assert len(server.requests) == 1
     assert (client.spent.attempts, client.spent.replayed) == (1, 7)
+
+
+def test_of_two_processes_that_ask_the_same_at_once_the_first_reply_counts(server: MisbehavingServer, open_client: OpenClient):
+    """Models are not quite deterministic; what a run goes by must be what a rerun finds in the cache."""
+
+    def while_another_is_faster(exchange: server_that.Exchange) -> None:
+        ReplyCache(client.folder / "llm" / "replies.sqlite").put(exchange.request.body, Completion("first", 1, 1))
+        say("second")(exchange)
+
+    server.otherwise = while_another_is_faster
+    client = open_client()
+    assert client.chat().complete(ASK).text == "first"
+    assert open_client().chat().complete(ASK).text == "first"
 
 
 def test_as_many_requests_are_in_flight_as_the_settings_say_and_no_more(server: MisbehavingServer, open_client: OpenClient):
@@ -280,6 +295,16 @@ def test_as_many_requests_are_in_flight_as_the_settings_say_and_no_more(server: 
         texts = list(pool.map(lambda k: chat_model.complete([Message("user", f"text {k}")]).text, range(24)))
     assert texts == [f"TEXT {k}" for k in range(24)]
     assert server.most_in_flight == 4
+
+
+def test_waiting_for_a_turn_is_not_counted_against_a_request(server: MisbehavingServer, open_client: OpenClient):
+    """Ten requests of 0.3 s one after the other, each of which may take 2 s."""
+    server.latency = 0.3
+    client = open_client(max_concurrency=1, timeout_seconds=2.0, max_attempts=1)
+    with ThreadPoolExecutor(10) as pool:
+        list(pool.map(lambda k: client.chat().complete([Message("user", f"text {k}")]), range(10)))
+    assert server.most_in_flight == 1
+    assert 3.0 <= client.spent.seconds <= 10.0
 
 
 def test_a_request_that_waits_to_try_again_makes_room(server: MisbehavingServer, open_client: OpenClient):

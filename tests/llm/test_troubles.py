@@ -24,6 +24,7 @@ def error(status: int, message: str) -> APIStatusError:
         (400, "This model's maximum context length is 8192 tokens.", "overflow"),
         (400, "the request exceeds the available context size, try increasing it", "overflow"),
         (413, "prompt too long", "overflow"),
+        (500, "Context size has been exceeded.", "overflow"),
         (400, "temperature exceeds its maximum of 2", "lasting"),
         (400, "unknown field chat_template_kwargs", "lasting"),
         (301, "moved", "lasting"),
