@@ -55,7 +55,7 @@ dvc: $(INSTALLED) $(DVC_INSTALLED) ## Reproduce the pipeline under data version 
 dvc-setup: $(DVC_INSTALLED) ## Create DVC's own environment, .venv-dvc
 
 lock: | $(UV) ## Pin again what pyproject.toml asks for (ARGS="--upgrade" for newer releases)
-	echo hatchling | UV_FIND_LINKS= $(UV) $(LOCK) pyproject.toml - --extra dev --output-file constraints.txt $(ARGS)
+	echo hatchling | UV_FIND_LINKS= $(UV) $(LOCK) pyproject.toml - --extra dev --extra local-llm --output-file constraints.txt $(ARGS)
 	echo dvc==$(DVC_VERSION) | UV_FIND_LINKS= $(UV) $(LOCK) - --output-file constraints-dvc.txt $(ARGS)
 
 clean: ## Remove both environments (artifacts stay)
@@ -69,7 +69,7 @@ $(UV):
 
 $(INSTALLED): pyproject.toml constraints.txt | $(UV)
 	$(UV) pip install --quiet --python $(BIN)/python $(if $(TORCH_BACKEND),--torch-backend $(TORCH_BACKEND)) \
-	  --constraints constraints.txt --build-constraints constraints.txt --editable '.[dev]'
+	  --constraints constraints.txt --build-constraints constraints.txt --editable '.[dev,local-llm]'
 	@touch $@
 
 $(DVC_INSTALLED): constraints-dvc.txt | $(UV)
