@@ -62,6 +62,9 @@ class Layout:
     def test(self, seed: int) -> Path:
         return self._compared / "tests" / f"seed-{seed}.json"
 
+    def judgements(self, seed: int) -> Path:
+        return self._compared / "judgements" / f"seed-{seed}.json"
+
     @property
     def report(self) -> Path:
         return self.root / "report"

@@ -12,6 +12,7 @@ from mesa_pipeline.stages.ablate import ablate, find_ablations
 from mesa_pipeline.stages.build import build
 from mesa_pipeline.stages.context import StageContext
 from mesa_pipeline.stages.ingest import ingest
+from mesa_pipeline.stages.judge import judge
 from mesa_pipeline.stages.optimize import optimize
 from mesa_pipeline.stages.report import report
 from mesa_pipeline.stages.retrieve import retrieve
@@ -111,6 +112,17 @@ def test_command(options: Options, seeds: tuple[int, ...]) -> None:
     _perform(options, [partial(test, seed=s, tracker=tracker) for s in seeds or options.settings.splits.seeds])
 
 
+@click.command("judge")
+@seed_option
+@pipeline_options
+def judge_command(options: Options, seeds: tuple[int, ...]) -> None:
+    """Have further judges score the test answers: accuracy by judge, agreement, majority vote.
+
+    The judges stand under evaluation.judges in the settings; the reward itself is one more.
+    """
+    _perform(options, [*(partial(judge, seed=s) for s in seeds or options.settings.splits.seeds), report])
+
+
 @click.command("ablate")
 @click.option("--only", "names", multiple=True, metavar="NAME", help="Only this ablation (repeatable); by default all.")
 @seed_option
@@ -145,6 +157,7 @@ COMMANDS = (
     sweep_command,
     optimize_command,
     test_command,
+    judge_command,
     ablate_command,
     report_command,
 )

@@ -1,7 +1,7 @@
 """The one test of a frozen policy, beside every baseline, on questions nothing was fitted to."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
@@ -21,7 +21,7 @@ from mesa_pipeline.evaluation.evaluate import (
 )
 from mesa_pipeline.evaluation.statistics import Interval, paired_bootstrap
 from mesa_pipeline.outcomes import OutcomeMatrix
-from mesa_pipeline.policies import FitContext, FittedPolicy, baseline_policies
+from mesa_pipeline.policies import FitContext, FittedPolicy, Policy, baseline_policies
 from mesa_pipeline.policies.base import policy_inputs
 from mesa_pipeline.subsets import FULL_SUBSET
 
@@ -135,7 +135,13 @@ def outcomes_sha256(matrix: OutcomeMatrix) -> str:
 
 
 def held_out_test(
-    frozen: FittedPolicy, splits: SplitOutcomes, dataset: str, seed: int, receipt: Receipt, settings: Settings
+    frozen: FittedPolicy,
+    splits: SplitOutcomes,
+    dataset: str,
+    seed: int,
+    receipt: Receipt,
+    settings: Settings,
+    further: Sequence[Policy] = (),
 ) -> TestResult:
     """Test a frozen policy, and every baseline beside it, on the test questions.
 
@@ -149,6 +155,7 @@ def held_out_test(
         seed: Split seed.
         receipt: Names the policy, the outcomes and the time.
         settings: Token price, baselines and bootstrap.
+        further: Policies to test beside the baselines.
 
     Raises:
         ArtifactError: A cell needed was never swept, or nothing needed has a score.
@@ -159,7 +166,7 @@ def held_out_test(
     own = _chosen_row(FROZEN_ROW, "frozen", test, choices)
     others = [
         _policy_row(frozen, test, LABEL_FREE_ROW, "frozen", labels=False),
-        *_baseline_rows(splits, FitContext.of(settings, seed), settings),
+        *_baseline_rows(splits, FitContext.of(settings, seed), [*baseline_policies(settings.policies), *further]),
         _Row("random", "random", random_outcomes(test)),
         _chosen_row("oracle", "oracle", test, oracle_choices(test, lambda_)),
     ]
@@ -192,8 +199,8 @@ def _policy_row(fitted: FittedPolicy, test: OutcomeMatrix, name: str, kind: Eval
     return _chosen_row(name, kind, test, fitted.choices(policy_inputs(test, labels)))
 
 
-def _baseline_rows(splits: SplitOutcomes, context: FitContext, settings: Settings) -> list[_Row]:
-    fitted = [policy.fitted(splits.train, context) for policy in baseline_policies(settings.policies)]
+def _baseline_rows(splits: SplitOutcomes, context: FitContext, policies: Sequence[Policy]) -> list[_Row]:
+    fitted = [policy.fitted(splits.train, context) for policy in policies]
     return [_policy_row(policy, splits.test, policy.name, policy.policy.kind, labels=True) for policy in fitted]
 
 

@@ -1,6 +1,7 @@
 """Test: the frozen policy on the held-out episodes, once. Only here, after the freeze, are their outcomes opened."""
 
 import time
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from mesa_pipeline.artifacts import exclusive, fingerprint, read_json, write_sealed_json
@@ -13,7 +14,10 @@ from mesa_pipeline.evaluation.held_out import (
     held_out_test,
     outcomes_sha256,
 )
+from mesa_pipeline.policies import Policy
+from mesa_pipeline.policies.zero_shot import ZeroShotPolicy
 from mesa_pipeline.stages.context import StageContext
+from mesa_pipeline.stages.models import chat_opener
 from mesa_pipeline.stages.optimize import read_frozen, read_result
 from mesa_pipeline.stages.search_tracking import tracked_search
 from mesa_pipeline.stages.split import read_split
@@ -39,12 +43,13 @@ def test(context: StageContext, seed: int, tracker: Tracker) -> Summary:
     split = read_split(context, seed)
     train, validation, held_out = (read_table(context, ids) for ids in (split.train, split.val, split.test))
     receipt = _receipt(context, seed, frozen.manifest_sha256, outcomes_sha256(held_out.matrix))
-    key = _test_fingerprint(context, receipt)
+    further = _further_policies(context)
+    key = _test_fingerprint(context, receipt, further)
     kept = _stored_fingerprint(context, seed) == key
     if not kept:
         parts = SplitOutcomes(train.matrix, validation.matrix, held_out.matrix)
         searched = read_result(context, seed)
-        result = held_out_test(frozen.fitted, parts, context.dataset, seed, receipt, context.settings)
+        result = held_out_test(frozen.fitted, parts, context.dataset, seed, receipt, context.settings, further)
         with exclusive(context.layout):
             write_sealed_json(context.layout.test(seed), {"fingerprint": key, **result.to_json()})
             search = tracked_search(context, seed, searched["fingerprint"], searched["proposer"])
@@ -75,10 +80,20 @@ def _receipt(context: StageContext, seed: int, manifest: str, outcomes: str) -> 
     return first if first.matches(manifest, outcomes) else new
 
 
-def _test_fingerprint(context: StageContext, receipt: Receipt) -> str:
+def _further_policies(context: StageContext) -> list[Policy]:
+    """What is tested beside the baselines that need no model."""
+    settings = context.settings
+    if not settings.policies.zero_shot:
+        return []
+    model = chat_opener(settings, context.layout.workspace)("select")
+    return [ZeroShotPolicy(model, settings.llm.chat.max_concurrency)]
+
+
+def _test_fingerprint(context: StageContext, receipt: Receipt, further: Sequence[Policy]) -> str:
     settings = context.settings
     sections = [settings.evaluation.model_dump(), settings.search.model_dump(), settings.policies.model_dump()]
-    return fingerprint("test", RESULT_VERSION, receipt.manifest_sha256, receipt.outcomes_sha256, sections)
+    specs = [policy.spec() for policy in further]
+    return fingerprint("test", RESULT_VERSION, receipt.manifest_sha256, receipt.outcomes_sha256, sections, specs)
 
 
 def _stored_fingerprint(context: StageContext, seed: int) -> str | None:

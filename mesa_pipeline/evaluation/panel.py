@@ -1,0 +1,113 @@
+"""Several judges on the same answers: how each scores, how far they agree, and what most of them say (paper, Table 6)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+MAJORITY = "majority"
+
+
+@dataclass(frozen=True)
+class Panel:
+    """What each judge made of each answer.
+
+    Attributes:
+        judges: Names of the j judges.
+        systems: Whose answer each of the n answers is, shape ``(n,)``, such as ``frozen policy`` or ``all``.
+        scores: Shape ``(j, n)``, in [0, 1]; NaN where a judge gave no verdict.
+    """
+
+    judges: tuple[str, ...]
+    systems: np.ndarray
+    scores: np.ndarray
+
+
+@dataclass(frozen=True)
+class JudgeRow:
+    """One judge on one system.
+
+    Attributes:
+        judge: Its name, or ``majority``.
+        system: Whose answers.
+        accuracy: Mean score over the answers with a verdict; ``None`` where there is none.
+        judged: Number of answers with a verdict.
+        unjudged: Number without.
+    """
+
+    judge: str
+    system: str
+    accuracy: float | None
+    judged: int
+    unjudged: int
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Two judges on the answers both gave a verdict on.
+
+    Attributes:
+        first: Name of one.
+        second: Name of the other.
+        answers: Number of those answers.
+        agreement: Share of equal verdicts; ``None`` without answers.
+        kappa: Cohen's kappa, agreement beyond chance; ``None`` where chance alone would agree.
+    """
+
+    first: str
+    second: str
+    answers: int
+    agreement: float | None
+    kappa: float | None
+
+
+def judge_rows(panel: Panel) -> tuple[JudgeRow, ...]:
+    """Every judge, then the majority, on every system in the order of first appearance."""
+    systems = list(dict.fromkeys(panel.systems.tolist()))
+    voices = [*zip(panel.judges, panel.scores, strict=True), (MAJORITY, majority(panel.scores))]
+    return tuple(_row(judge, system, scores[panel.systems == system]) for judge, scores in voices for system in systems)
+
+
+def majority(scores: np.ndarray) -> np.ndarray:
+    """What most judges say of each answer: 1 where more than half of those with a verdict say at least 1/2, NaN on a tie.
+
+    Args:
+        scores: Shape ``(j, n)``; NaN where a judge gave no verdict.
+
+    Returns:
+        Shape ``(n,)``.
+    """
+    voting = (~np.isnan(scores)).sum(axis=0)
+    favour = (np.nan_to_num(scores, nan=0.0) >= 0.5).sum(axis=0)
+    decided = np.where(2 * favour > voting, 1.0, 0.0)
+    verdict: np.ndarray = np.where((voting == 0) | (2 * favour == voting), np.nan, decided)
+    return verdict
+
+
+def agreements(panel: Panel) -> tuple[Agreement, ...]:
+    """Every pair of judges, over the answers of all systems."""
+    pairs = combinations(range(len(panel.judges)), 2)
+    return tuple(_agreement(panel, first, second) for first, second in pairs)
+
+
+def _agreement(panel: Panel, first: int, second: int) -> Agreement:
+    both = ~np.isnan(panel.scores[[first, second]]).any(axis=0)
+    one, other = panel.scores[first, both] >= 0.5, panel.scores[second, both] >= 0.5
+    names = (panel.judges[first], panel.judges[second])
+    if not len(one):
+        return Agreement(*names, 0, None, None)
+    observed = float((one == other).mean())
+    chance = float(one.mean() * other.mean() + (1 - one.mean()) * (1 - other.mean()))
+    return Agreement(*names, len(one), observed, (observed - chance) / (1 - chance) if chance < 1 else None)
+
+
+def _row(judge: str, system: str, scores: np.ndarray) -> JudgeRow:
+    judged = scores[~np.isnan(scores)]
+    return JudgeRow(judge, system, float(judged.mean()) if len(judged) else None, len(judged), len(scores) - len(judged))
+
+
+def panel_of(judges: Sequence[str], systems: Sequence[str], scores: Sequence[Sequence[float | None]]) -> Panel:
+    """A panel from plain lists, ``None`` where a judge gave no verdict."""
+    values = np.array([[np.nan if score is None else score for score in row] for row in scores], dtype=float)
+    return Panel(tuple(judges), np.array(systems, dtype=object), values.reshape(len(judges), len(systems)))

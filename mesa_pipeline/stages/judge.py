@@ -1,0 +1,107 @@
+"""Judge: further judges on the answers of the tested policy and of reading all five structures (paper, Table 6)."""
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from functools import partial
+
+from mesa_pipeline.artifacts import exclusive, write_sealed_json
+from mesa_pipeline.errors import ConfigError
+from mesa_pipeline.evaluation.held_out import FROZEN_ROW
+from mesa_pipeline.evaluation.panel import agreements, judge_rows, panel_of
+from mesa_pipeline.evaluation.rewards import Judgement, Reward
+from mesa_pipeline.stages.context import StageContext
+from mesa_pipeline.stages.models import open_judges, open_reading
+from mesa_pipeline.stages.parallel import run_units
+from mesa_pipeline.stages.split import read_split
+from mesa_pipeline.stages.storage import EpisodeEntry, read_manifest, read_outcomes, read_questions, read_task
+from mesa_pipeline.stages.test import read_test
+from mesa_pipeline.subsets import FULL_SUBSET
+from mesa_pipeline.types import Question, Summary
+
+ALL_ROW = "all"
+
+
+def judge(context: StageContext, seed: int) -> Summary:
+    """Have every judge of the settings, and the reward itself, score the test answers of a seed.
+
+    Replies are kept, so a rerun asks only for verdicts that are missing.
+
+    Raises:
+        ConfigError: The settings name no further judge.
+        ArtifactError: The policy has not been tested.
+        MissingDependency: A judge cannot be reached.
+    """
+    started = time.perf_counter()
+    judges: dict[str, Reward] = {"reward": open_reading(context.settings, context.layout).reward}
+    judges |= open_judges(context.settings, context.layout.workspace)
+    if len(judges) == 1:
+        raise ConfigError(
+            "no further judge is named; add some under evaluation.judges, each with name, base_url, model and key_variable"
+        )
+    answers = _answers(context, seed)
+    scores: list[list[float | None]] = []
+    failed: list[str] = []
+    for name, reward in judges.items():
+        found = _judged(context, name, reward, answers)
+        scores.append([judgement.score for judgement in found])
+        failed += [
+            f"{name} on question {answer.question.id!r}: {judgement.error}"
+            for answer, judgement in zip(answers, found, strict=True)
+            if judgement.error
+        ]
+    panel = panel_of(tuple(judges), [answer.system for answer in answers], scores)
+    rows, pairs = judge_rows(panel), agreements(panel)
+    with exclusive(context.layout):
+        names = {name: reward.name for name, reward in judges.items()}
+        content = {"seed": seed, "judges": names, "rows": [asdict(r) for r in rows], "agreements": [asdict(p) for p in pairs]}
+        write_sealed_json(context.layout.judgements(seed), content)
+    facts: dict[str, object] = {
+        f"{row.judge}: {row.system}": "-" if row.accuracy is None else f"{100 * row.accuracy:.1f}" for row in rows
+    }
+    made = sum(score is not None for row in scores for score in row)
+    return Summary(f"judge seed {seed}", made, 0, time.perf_counter() - started, tuple(failed), facts)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """An answer to be judged."""
+
+    system: str
+    question: Question
+    task: str
+    text: str
+
+
+def _answers(context: StageContext, seed: int) -> list[_Asked]:
+    """The test answers of the frozen policy, then those of reading all five, in the order of the questions."""
+    choices = read_test(context, seed).choices
+    entries = read_manifest(context.layout).entries(read_split(context, seed).test)
+    found = [answer for entry in entries for answer in _of_episode(context, entry, choices)]
+    return sorted(found, key=lambda answer: answer.system != FROZEN_ROW)
+
+
+def _of_episode(context: StageContext, entry: EpisodeEntry, choices: Mapping[str, int]) -> Iterator[_Asked]:
+    task = read_task(context.layout, entry.key)
+    outcomes = {(o.question_id, o.subset): o for o in read_outcomes(context.layout, entry.key)}
+    for question in read_questions(context.layout, entry.key):
+        chosen = choices.get(question.id)
+        for system, subset in ((FROZEN_ROW, chosen), (ALL_ROW, FULL_SUBSET)):
+            outcome = outcomes.get((question.id, subset)) if chosen is not None and subset is not None else None
+            if outcome is not None:
+                yield _Asked(system, question, task, outcome.answer)
+
+
+def _judged(context: StageContext, name: str, reward: Reward, answers: list[_Asked]) -> list[Judgement]:
+    """One judgement an answer, in order; answers wait for their judge side by side."""
+    found: dict[_Asked, Judgement] = {}
+    threads = context.settings.llm.chat.max_concurrency
+    context.progress(f"judging with {name}", 0, len(answers))
+    for done, result in enumerate(run_units(partial(_judge_one, reward), answers, threads, threads=True), start=1):
+        found[result.unit] = result.value or Judgement(None, error=result.error)
+        context.progress(f"judging with {name}", done, len(answers))
+    return [found[answer] for answer in answers]
+
+
+def _judge_one(reward: Reward, answer: _Asked) -> Judgement:
+    return reward.judge(answer.question, answer.task, answer.text)
