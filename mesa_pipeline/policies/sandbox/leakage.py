@@ -77,7 +77,10 @@ def memorised_text(
         if reason := _identifier(literal.text, ids):
             found.append(literal.flagged(reason))
     if len(rare) > limits.literals:
-        message = f"and others: {len(rare)} words stand in one or two questions each, {limits.literals} at most; find cues that many share"
+        message = (
+            f"and others: {len(rare)} words stand in one or two questions each, {limits.literals} at most; "
+            "find cues that many share"
+        )
         found.append(min(rare.values()).flagged(message))
     return tuple(sorted(found))
 
