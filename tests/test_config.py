@@ -36,6 +36,9 @@ def test_an_override_beats_the_environment_which_beats_the_file():
         ("splits.seeds=[0, 0]", "a seed stands twice"),
         ("search.slots=[explore, explore]", "a slot stands twice"),
         ("search.lambda={", "YAML"),
+        ("llm.chat.base_url=http://me:secret@host/v1", "llm.chat.base_url"),
+        ("llm.embeddings.base_url=host:8001", "llm.embeddings.base_url"),
+        ("llm.roles.answer.max_tokens=40000", r"roles.answer.max_tokens \(40000\) leaves no room for a conversation"),
     ],
 )
 def test_a_wrong_override_is_named(override, said):

@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import count
 from typing import Any, TypeVar
 
 import httpx2
@@ -32,7 +31,15 @@ MAX_MESSAGE_CHARS = 300
 RETRIED = frozenset({"passing", "unreachable"})
 R = TypeVar("R")
 
+Locate = Callable[[EndpointSettings], str]
+"""Says at which URL an endpoint is."""
+
 logger = logging.getLogger(__name__)
+
+
+def stated_url(settings: EndpointSettings) -> str:
+    """The URL that the settings have."""
+    return settings.base_url
 
 
 class ContextOverflow(ModelError):
@@ -64,18 +71,25 @@ class Connection:
         ledger: Where attempts are written down.
         key: Its secret; ``None`` where it wants none.
         sleep: Waits a number of seconds.
+        locate: Asked for the URL before the first request.
 
     Raises:
         ConfigError: The secret holds what no HTTP header can.
     """
 
     def __init__(
-        self, settings: EndpointSettings, ledger: Ledger, key: str | None, sleep: Callable[[float], None] = time.sleep
+        self,
+        settings: EndpointSettings,
+        ledger: Ledger,
+        key: str | None,
+        sleep: Callable[[float], None] = time.sleep,
+        locate: Locate = stated_url,
     ) -> None:
         self._settings = settings
         self._ledger = ledger
         self._key = (key or "").strip()
         self._sleep = sleep
+        self._locate = locate
         self._in_flight = threading.BoundedSemaphore(settings.max_concurrency)
         if not (self._key.isascii() and self._key.isprintable()):
             raise ConfigError(f"the secret in {settings.key_variable} holds a character that no HTTP header can")
@@ -92,7 +106,9 @@ class Connection:
             ModelError: No reply to this request, also after trying again.
             MissingDependency: The endpoint cannot be reached or refuses us; says what to do.
         """
-        for attempt in count(1):
+        attempt = 0
+        while True:
+            attempt += 1
             outcome = self._attempt(request, read)
             if not isinstance(outcome, Trouble):
                 return outcome
@@ -101,7 +117,6 @@ class Connection:
             pause = self._pause(request, attempt, outcome)
             logger.info("%s: %s; attempt %d follows in %.1f s", self._place, outcome.message, attempt + 1, pause)
             self._sleep(pause)
-        raise AssertionError("counting never ends")
 
     def _attempt(self, request: Request, read: Callable[[Mapping[str, Any]], R | Trouble]) -> R | Trouble:
         reply: Mapping[str, Any] = {}
@@ -160,7 +175,7 @@ class Connection:
         timeout = httpx2.Timeout(self._settings.timeout_seconds, connect=min(CONNECT_SECONDS, self._settings.timeout_seconds))
         transport = DeadlineTransport(self._settings.timeout_seconds, self._settings.max_concurrency)
         client = OpenAI(
-            base_url=self._settings.base_url,
+            base_url=self._locate(self._settings),
             api_key=self._key or NO_KEY,
             timeout=timeout,
             max_retries=0,
