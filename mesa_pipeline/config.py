@@ -6,6 +6,7 @@ reject unknown keys, so a misspelt one is an error and not a silent default.
 
 import os
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -18,6 +19,8 @@ ENV_PREFIX = "MESA_"
 PARAMS_FILE = "params.yaml"
 ENDPOINT = "endpoint"
 """As ``llm.embedder``: the model of ``llm.embeddings``."""
+LOCAL = "local://"
+"""As ``base_url``: the process itself serves the model."""
 Positive = Annotated[int, Field(ge=1)]
 PositiveFloat = Annotated[float, Field(gt=0.0)]
 Fraction = Annotated[float, Field(ge=0.0, le=1.0)]
@@ -86,6 +89,11 @@ class EmbeddingsSettings(EndpointSettings):
     batch_size: Positive
 
 
+class LocalSettings(Section):
+    threads: Positive
+    prompt_cache_mb: Annotated[int, Field(ge=0)]
+
+
 class RoleSettings(Section):
     max_tokens: Positive
     temperature: Annotated[float, Field(ge=0.0, le=2.0)]
@@ -108,6 +116,7 @@ class LlmSettings(Section):
     embedder_batch_size: Positive
     chat: ChatSettings
     embeddings: EmbeddingsSettings
+    local: LocalSettings
     roles: RolesSettings
 
     @property
@@ -332,6 +341,14 @@ class Settings(Section):
     tracking: TrackingSettings
     run: RunSettings
 
+    @property
+    def profile_label(self) -> str:
+        """What results are labelled with: the profile's name, and which of its settings are not as the profile has them."""
+        settings = self.model_dump(mode="json", by_alias=True)
+        made = (override for profile in self.profiles if profile.name == self.profile for override in profile.set)
+        changed = [key for key, value in (_parsed(override, self.profile) for override in made) if _at(settings, key) != value]
+        return f"{self.profile}, but for {', '.join(map('.'.join, changed))}" if changed else self.profile
+
     def ablated(self, ablation: Variation) -> "Settings":
         """These settings with an ablation's changes.
 
@@ -400,10 +417,22 @@ def _apply_profile(values: dict[str, Any], wanted: str | None, path: Path) -> No
 
 
 def _override(values: dict[str, Any], override: str, origin: str) -> None:
+    keys, value = _parsed(override, origin)
+    if keys == ["profile"]:
+        raise ConfigError(f"{origin} {override}: a profile is more than its name; choose one with --profile")
+    _assign(values, keys, value, f"{origin} {override}")
+
+
+def _parsed(override: str, origin: str) -> tuple[list[str], Any]:
+    """Keys and value of ``section.key=value``."""
     key, separator, value = override.partition("=")
     if not separator:
         raise ConfigError(f"{origin} {override!r}: write it as section.key=value")
-    _assign(values, key.strip().split("."), _parse_value(value, override), f"{origin} {override}")
+    return key.strip().split("."), _parse_value(value, override)
+
+
+def _at(values: Mapping[str, Any], keys: Sequence[str]) -> Any:
+    return reduce(lambda section, key: section[key], keys, values)
 
 
 def _with_overrides(values: dict[str, Any], overrides: Sequence[str], origin: str) -> Settings:

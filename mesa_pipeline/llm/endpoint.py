@@ -7,7 +7,7 @@ from typing import Any
 from mesa_pipeline.config import ChatSettings
 from mesa_pipeline.llm import Completion
 from mesa_pipeline.llm.cache import ReplyCache, request_key
-from mesa_pipeline.llm.connection import Connection, Request
+from mesa_pipeline.llm.connection import Connection, Locate, Request, stated_url
 from mesa_pipeline.llm.ledger import Ledger, Phase
 from mesa_pipeline.llm.replies import completion_of
 from mesa_pipeline.llm.troubles import Trouble
@@ -23,6 +23,7 @@ class Endpoint:
         ledger: Where attempts are written down.
         key: Its secret; ``None`` where it wants none. It is sent to the endpoint and shown nowhere.
         sleep: Waits a number of seconds.
+        locate: Asked for the URL before the first request.
     """
 
     def __init__(
@@ -32,11 +33,12 @@ class Endpoint:
         ledger: Ledger,
         key: str | None = None,
         sleep: Callable[[float], None] = time.sleep,
+        locate: Locate = stated_url,
     ) -> None:
         self.settings = settings
         self._cache = cache
         self._ledger = ledger
-        self._connection = Connection(settings, ledger, key, sleep)
+        self._connection = Connection(settings, ledger, key, sleep, locate)
         self._turns = Turns()
 
     def complete(self, request: Mapping[str, Any], phase: Phase) -> Completion:

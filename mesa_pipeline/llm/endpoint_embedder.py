@@ -12,7 +12,7 @@ from mesa_pipeline.errors import ConfigError
 from mesa_pipeline.llm import TokenCounter
 from mesa_pipeline.llm.cache import VectorCache
 from mesa_pipeline.llm.concurrency import map_concurrently
-from mesa_pipeline.llm.connection import Connection, ContextOverflow, Request
+from mesa_pipeline.llm.connection import Connection, ContextOverflow, Locate, Request, stated_url
 from mesa_pipeline.llm.context_window import cut_end, room_once_refused
 from mesa_pipeline.llm.ledger import Ledger
 from mesa_pipeline.llm.replies import valid_unicode, vectors_of
@@ -36,6 +36,7 @@ class EndpointEmbedder:
         counter: Counts tokens as the model does, or nearly: the end of a text too long for the model is left out.
         key: The endpoint's secret; ``None`` where it wants none.
         sleep: Waits a number of seconds.
+        locate: Asked for the URL before the first request.
     """
 
     def __init__(
@@ -46,12 +47,13 @@ class EndpointEmbedder:
         counter: TokenCounter,
         key: str | None = None,
         sleep: Callable[[float], None] = time.sleep,
+        locate: Locate = stated_url,
     ) -> None:
         self._settings = settings
         self._cache = cache
         self._ledger = ledger
         self._counter = counter
-        self._connection = Connection(settings, ledger, key, sleep)
+        self._connection = Connection(settings, ledger, key, sleep, locate)
 
     @property
     def name(self) -> str:

@@ -43,6 +43,7 @@ class Provenance:
         tokenizer: Name of the token counter.
         proposer: Name of what wrote the candidates.
         search: Fingerprint of the search it was chosen in.
+        profile: Profile of the settings, and what was changed of it; empty where a manifest is older than profiles.
     """
 
     dataset: str
@@ -54,6 +55,7 @@ class Provenance:
     tokenizer: str
     proposer: str
     search: str
+    profile: str = ""
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,12 @@ Everything opened is kept for equal settings, so that a model is loaded, and an 
 """
 
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Literal, ParamSpec, TypeVar, cast
 
 from mesa_pipeline.artifacts import LEDGER, REPLIES, VECTORS, Layout
-from mesa_pipeline.config import ENDPOINT, ChatSettings, JudgeSettings, Settings, secret
+from mesa_pipeline.config import ENDPOINT, ChatSettings, EndpointSettings, JudgeSettings, LocalSettings, Settings, secret
 from mesa_pipeline.errors import ConfigError
 from mesa_pipeline.evaluation.judge import LlmJudge
 from mesa_pipeline.evaluation.rewards import Reward, TokenF1
@@ -75,7 +75,8 @@ def embedder_opener(settings: Settings, workspace: Path) -> Callable[[], Embedde
         from mesa_pipeline.llm.ledger import Ledger
 
         cache_, ledger = VectorCache(workspace / VECTORS), Ledger(workspace / LEDGER)
-        return EndpointEmbedder(llm.embeddings, cache_, ledger, _counter(settings), secret(llm.embeddings.key_variable))
+        key, locate = secret(llm.embeddings.key_variable), _locate(llm.local)
+        return EndpointEmbedder(llm.embeddings, cache_, ledger, _counter(settings), key, locate=locate)
 
     return open_embedder
 
@@ -112,6 +113,21 @@ def open_reading(settings: Settings, layout: Layout) -> Reading:
     return Reading(reader, _counter(settings), reward)
 
 
+def roles_played(settings: Settings) -> tuple[Role, ...]:
+    """The roles in which the settings ask the language model of ``llm.chat``."""
+    structures = settings.structures
+    played: dict[Role, bool] = {
+        "summarize": structures.summary.builder == "llm",
+        "extract": structures.graph.builder == "llm",
+        "check": structures.temporal.checker == "llm",
+        "answer": settings.reading.reader == "llm",
+        "judge": settings.evaluation.reward == "llm_judge",
+        "select": settings.policies.zero_shot,
+        "propose": settings.search.proposer == "llm",
+    }
+    return tuple(role for role, plays in played.items() if plays)
+
+
 def waits_for_endpoint(settings: Settings, stage: Literal["build", "retrieve", "sweep"], code: str = "") -> bool:
     """Whether a stage, for one structure, mostly waits for an endpoint: then threads do it, and not processes."""
     structures, embeds = settings.structures, settings.llm.embedder == ENDPOINT
@@ -144,16 +160,23 @@ def _chat(settings: Settings, chat: ChatSettings, workspace: Path, role: Role, s
 
     reply = getattr(settings.llm.roles, role)
     sampling = Sampling(reply.max_tokens, reply.temperature, schema)
-    return OpenAIChat(_endpoint(chat, workspace), sampling, PHASES[role], _counter(settings))
+    return OpenAIChat(_endpoint(chat, settings.llm.local, workspace), sampling, PHASES[role], _counter(settings))
 
 
 @kept
-def _endpoint(chat: ChatSettings, workspace: Path) -> Any:
+def _endpoint(chat: ChatSettings, local: LocalSettings, workspace: Path) -> Any:
     from mesa_pipeline.llm.cache import ReplyCache
     from mesa_pipeline.llm.endpoint import Endpoint
     from mesa_pipeline.llm.ledger import Ledger
 
-    return Endpoint(chat, ReplyCache(workspace / REPLIES), Ledger(workspace / LEDGER), secret(chat.key_variable))
+    replies, ledger = ReplyCache(workspace / REPLIES), Ledger(workspace / LEDGER)
+    return Endpoint(chat, replies, ledger, secret(chat.key_variable), locate=_locate(local))
+
+
+def _locate(local: LocalSettings) -> Callable[[EndpointSettings], str]:
+    from mesa_pipeline.llm.llama_server import url_of
+
+    return partial(url_of, local=local)
 
 
 @kept

@@ -23,7 +23,7 @@ from mesa_pipeline.search.result import Chosen, choose
 from mesa_pipeline.search.store import SearchStore
 from mesa_pipeline.search.ucb import bonus_to_spread
 from mesa_pipeline.stages.context import StageContext
-from mesa_pipeline.stages.models import open_reading
+from mesa_pipeline.stages.models import chat_opener, open_reading
 from mesa_pipeline.stages.parallel import worker_count
 from mesa_pipeline.stages.search_tracking import SearchRecorder, tracked_search
 from mesa_pipeline.stages.split import read_split
@@ -102,7 +102,9 @@ class _Job:
         self._validation = validation
         self._folder = context.layout.policy(seed)
         self._directions: tuple[Direction, ...] = open_directions(context.settings.search.directions)
-        self._proposer: Proposer = open_proposer(context.settings.search)
+        settings = context.settings
+        chat = chat_opener(settings, context.layout.workspace)
+        self._proposer: Proposer = open_proposer(settings.search, settings.policies.sandbox, chat)
         self._search_key = self._searched_by()
         self.key = self._chosen_by()
 
@@ -204,6 +206,7 @@ class _Job:
             tokenizer=reading.counter.name,
             proposer=self._proposer.name,
             search=self.key,
+            profile=settings.profile_label,
         )
 
     def _result(self, archive: Archive, chosen: Chosen, left_out: int) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from mesa_pipeline.evaluation.ladder import ladder
 from mesa_pipeline.reports import ReportInputs, write_report
 from mesa_pipeline.stages.build import is_built
 from mesa_pipeline.stages.context import StageContext
-from mesa_pipeline.stages.models import open_reading, structures_of
+from mesa_pipeline.stages.models import open_reading, roles_played, structures_of
 from mesa_pipeline.stages.optimize import read_frozen
 from mesa_pipeline.stages.report_search import ablation_contexts, search_findings
 from mesa_pipeline.stages.split import read_split
@@ -138,10 +138,12 @@ def _provenance(context: StageContext, manifest: Manifest) -> dict[str, str]:
     fitted_on = reading.reader.identity().get("fitted_on")
     return {
         "dataset": context.dataset,
+        "profile": context.settings.profile_label,
         "episodes": f"{len(manifest.episodes):,}",
         "questions": f"{manifest.question_count:,}",
         "reader": reading.reader.name + (f" (weights fitted on {fitted_on})" if fitted_on else ""),
         "reward": reading.reward.name,
+        **_language_model(context),
         "embedder": context.settings.llm.embedder_name,
         "tokenizer": reading.counter.name,
         "lambda": f"{context.settings.search.lambda_:g}",
@@ -149,6 +151,12 @@ def _provenance(context: StageContext, manifest: Manifest) -> dict[str, str]:
         "settings": fingerprint(context.settings.model_dump(mode="json")),
         "data": manifest.fingerprint,
     }
+
+
+def _language_model(context: StageContext) -> dict[str, str]:
+    """The model of ``llm.chat`` and what it was asked to be; nothing where no role is played by one."""
+    roles = roles_played(context.settings)
+    return {"language model": f"{context.settings.llm.chat.model} ({', '.join(roles)})"} if roles else {}
 
 
 def _build_seconds(context: StageContext, manifest: Manifest) -> dict[str, tuple[float, ...]]:

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from mesa_pipeline.config import SearchSettings
+from mesa_pipeline.config import SandboxSettings, SearchSettings
 from mesa_pipeline.evaluation.failures import FailureCard
+from mesa_pipeline.llm import OpenChat
 from mesa_pipeline.outcomes import OutcomeMatrix
 from mesa_pipeline.policies.base import FitContext
 from mesa_pipeline.search.directions import Direction
@@ -81,8 +82,18 @@ class Proposer(Protocol):
     def propose(self, request: ProposalRequest) -> Proposal: ...
 
 
-def open_proposer(settings: SearchSettings) -> Proposer:
-    """The proposer the settings name."""
+def open_proposer(settings: SearchSettings, sandbox: SandboxSettings, open_chat: OpenChat) -> Proposer:
+    """The proposer the settings name.
+
+    Args:
+        settings: Of the search.
+        sandbox: Limits of the policies it writes.
+        open_chat: Opens the language model behind it, where there is one.
+    """
+    if settings.proposer == "llm":
+        from mesa_pipeline.search.proposers.llm import LlmProposer
+
+        return LlmProposer(open_chat("propose"), settings.llm, sandbox)
     from mesa_pipeline.search.proposers.template import TemplateProposer
 
     return TemplateProposer()
