@@ -181,7 +181,7 @@ class _Job:
             self._train.fingerprints,
             self._validation.fingerprints,
             [settings.previews.model_dump(), PREVIEWS_VERSION],
-            settings.policies.model_dump(exclude={"lookup_keys", "route_keys"}),
+            settings.policies.model_dump(exclude={"lookup_keys", "route_keys", "zero_shot"}),
             settings.search.model_dump(exclude=CHOSEN_BY),
             self._proposer.name,
             [asdict(direction) | {"guidance": direction.guidance} for direction in self._directions],
