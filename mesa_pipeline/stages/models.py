@@ -4,9 +4,10 @@ Everything opened is kept for equal settings, so that a model is loaded, and an 
 """
 
 from collections.abc import Callable, Mapping
-from functools import cache, partial
+from functools import cache, partial, wraps
 from pathlib import Path
-from typing import Any, Literal, ParamSpec, TypeVar, cast
+from threading import RLock
+from typing import Any, Literal, ParamSpec, TypeVar
 
 from mesa_pipeline.artifacts import LEDGER, REPLIES, VECTORS, Layout
 from mesa_pipeline.config import ENDPOINT, ChatSettings, EndpointSettings, JudgeSettings, LocalSettings, Settings, secret
@@ -25,6 +26,8 @@ from mesa_pipeline.structures.base import MemoryStructure, StructureContext
 
 P = ParamSpec("P")
 R = TypeVar("R")
+OPENING = RLock()
+"""Held while anything is opened. One for all: what is opened opens what it needs, in this thread."""
 PHASES: Mapping[Role, Phase] = {
     "summarize": "build",
     "extract": "build",
@@ -37,8 +40,15 @@ PHASES: Mapping[Role, Phase] = {
 
 
 def kept(function: Callable[P, R]) -> Callable[P, R]:
-    """``functools.cache`` whose arguments are type-checked all the same."""
-    return cast(Callable[P, R], cache(function))
+    """``functools.cache`` that calls the function once, also where several threads ask at the same time."""
+    remembered = cache(function)
+
+    @wraps(function)
+    def opened(*arguments: P.args, **named: P.kwargs) -> R:
+        with OPENING:
+            return remembered(*arguments, **named)  # type: ignore[arg-type]  # that they are hashable is for the caller to see to
+
+    return opened
 
 
 @kept
@@ -146,12 +156,13 @@ def open_judges(settings: Settings, workspace: Path) -> dict[str, LlmJudge]:
     """The further judges of the settings, by name."""
     asks = settings.evaluation.judge_asks
     return {
-        judge.name: LlmJudge(_chat(settings, _endpoint_of(settings, judge), workspace, "judge", None), asks)
+        judge.name: LlmJudge(_chat(settings, judge_endpoint(settings, judge), workspace, "judge", None), asks)
         for judge in settings.evaluation.judges
     }
 
 
-def _endpoint_of(settings: Settings, judge: JudgeSettings) -> ChatSettings:
+def judge_endpoint(settings: Settings, judge: JudgeSettings) -> ChatSettings:
+    """Where a further judge is: all that it does not say of itself is as in ``llm.chat``."""
     return settings.llm.chat.model_copy(update=judge.model_dump(exclude={"name"}))
 
 
