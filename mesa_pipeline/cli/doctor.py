@@ -13,9 +13,10 @@ from pathlib import Path
 import click
 
 from mesa_pipeline.artifacts import Layout, write_text
+from mesa_pipeline.cli.endpoint_checks import endpoint_checks
 from mesa_pipeline.cli.options import settings_options
 from mesa_pipeline.cli.terminal import Terminal
-from mesa_pipeline.config import Settings
+from mesa_pipeline.config import ENDPOINT, Settings
 from mesa_pipeline.errors import MesaError
 from mesa_pipeline.policies.sandbox import REMEDY, Sandbox
 from mesa_pipeline.stages.models import embedder_opener, open_reading
@@ -50,6 +51,7 @@ def doctor_command(settings: Settings, workspace: Path, terminal: Terminal) -> N
         "token counter": lambda: _token_counter(settings, workspace),
         "embedder": lambda: _embedder(settings, workspace),
         "reader": lambda: open_reading(settings, Layout(workspace, "synthetic")).reader.name,
+        **endpoint_checks(settings),
     }
     checks = [_attempt(name, attempt) for name, attempt in attempts.items()]
     checks += [_package(name) for name in PACKAGES]
@@ -86,6 +88,8 @@ def _token_counter(settings: Settings, workspace: Path) -> str:
 
 
 def _embedder(settings: Settings, workspace: Path) -> str:
+    if settings.llm.embedder == ENDPOINT:
+        return f"{settings.llm.embedder_name}, at the embeddings endpoint"
     embedder = embedder_opener(settings, workspace)()
     vectors = embedder.embed(["ready?"])
     return f"{embedder.name} gives {vectors.shape[1]} dimensions"
