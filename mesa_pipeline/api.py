@@ -34,6 +34,7 @@ class Mesa:
     Raises:
         ArtifactError: There is no such policy; says how to make one.
         ConfigError: The settings or the limit are wrong.
+        PolicyError: The policy is a language model's code, and the sandbox here is weak.
     """
 
     def __init__(
@@ -74,10 +75,13 @@ def open_selector(policy: str | Path | None, workspace: Path, settings: Settings
 
     Raises:
         ArtifactError: There is none; says how to make one.
+        PolicyError: It is a language model's code, and the sandbox here is weak.
     """
     if policy is None or (str(policy) and Path(policy).is_dir()):
         folder = _latest_frozen(workspace) if policy is None else Path(policy)
-        return load_frozen(folder, open_sandbox(settings.policies.sandbox))
+        frozen = load_frozen(folder, open_sandbox(settings.policies.sandbox))
+        frozen.require_strong()
+        return frozen
     codes = str(policy).upper().split("+")
     if not set(codes) <= set(subsets.STRUCTURE_CODES):
         known = "+".join(subsets.STRUCTURE_CODES)

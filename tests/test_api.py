@@ -1,3 +1,6 @@
+import platform
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +13,8 @@ from mesa_pipeline.policies.sandbox import open_sandbox
 from mesa_pipeline.search.freeze import Provenance, freeze, load_frozen
 from mesa_pipeline.subsets import encode
 from mesa_pipeline.types import Step, Trajectory
+from tests.conftest import REPOSITORY
+from tests.policies.sandbox.weak_host import WEAKEN
 
 DRAWER = Trajectory(
     "mine",
@@ -82,6 +87,30 @@ def test_code_that_was_tampered_with_is_not_run(tmp_path, small_settings, frozen
     (frozen_code / "policy.py").write_text(BY_PREVIEW.replace('["R"]', '["S"]'))
     with pytest.raises(ArtifactError, match=r"policy\.py was changed"):
         Mesa(tmp_path, frozen_code, small_settings)
+
+
+SERVE = (
+    WEAKEN
+    + """
+import sys
+from pathlib import Path
+from mesa_pipeline.api import Mesa
+from mesa_pipeline.config import load_settings
+try:
+    Mesa(Path(sys.argv[1]), sys.argv[2], load_settings(Path("params.yaml"), environment={}))
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+)
+
+
+@pytest.mark.skipif(
+    (sys.platform, platform.machine()) != ("linux", "x86_64"), reason="the filter's numbers are those of x86-64"
+)
+def test_code_of_a_model_is_not_served_where_the_kernel_cannot_confine_it(tmp_path, frozen_code):
+    command = [sys.executable, "-c", SERVE, str(tmp_path), str(frozen_code)]
+    said = subprocess.run(command, check=True, cwd=REPOSITORY, capture_output=True, text=True).stdout
+    assert said.startswith("PolicyError a language model's code is not run in a weak sandbox")
 
 
 def test_what_a_search_froze_is_served(finished):

@@ -16,9 +16,10 @@ from mesa_pipeline import __version__
 from mesa_pipeline.artifacts import file_sha256, read_json, write_json, write_sealed_json, write_text
 from mesa_pipeline.errors import ArtifactError
 from mesa_pipeline.evaluation.evaluate import Evaluation
-from mesa_pipeline.policies import FittedPolicy, PolicyInput, open_policy
-from mesa_pipeline.policies.sandbox import Sandbox
+from mesa_pipeline.policies import ExecutablePolicy, FittedPolicy, PolicyInput, open_policy
+from mesa_pipeline.policies.sandbox import Sandbox, require_strong
 from mesa_pipeline.policies.values import ValueModel
+from mesa_pipeline.search.proposers import TEMPLATE
 
 POLICY_FILE = "policy.json"
 STATE_FILE = "state.json"
@@ -92,6 +93,16 @@ class FrozenPolicy:
     def explain(self, question: PolicyInput) -> str:
         """One line on what is chosen for a question and why, such as ``lookup by domain: Game -> S+T``."""
         return self.fitted.explain(question)
+
+    def require_strong(self) -> None:
+        """Refuse to run a language model's code where the kernel cannot confine it: to be asked before it chooses anything.
+
+        Raises:
+            PolicyError: It is such code, the sandbox is weak, and ``policies.sandbox.allow_weak`` is not set.
+        """
+        policy = self.fitted.policy
+        if isinstance(policy, ExecutablePolicy):
+            require_strong(policy.sandbox, "template" if self.provenance.proposer == TEMPLATE else "llm")
 
 
 def freeze(

@@ -37,9 +37,11 @@ def test(context: StageContext, seed: int, tracker: Tracker) -> Summary:
 
     Raises:
         ArtifactError: No policy is frozen, or some outcomes are missing; says which command makes them.
+        PolicyError: The frozen policy is a language model's code, and the sandbox here is weak.
     """
     started = time.perf_counter()
     frozen = read_frozen(context, seed)
+    frozen.require_strong()
     split = read_split(context, seed)
     train, validation, held_out = (read_table(context, ids) for ids in (split.train, split.val, split.test))
     receipt = _receipt(context, seed, frozen.manifest_sha256, outcomes_sha256(held_out.matrix))

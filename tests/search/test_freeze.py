@@ -11,7 +11,7 @@ from mesa_pipeline.errors import ArtifactError, PolicyError
 from mesa_pipeline.evaluation.evaluate import evaluate_policy
 from mesa_pipeline.policies import ExecutablePolicy, FitContext, FixedPolicy, LookupPolicy, PolicyInput
 from mesa_pipeline.policies.base import policy_inputs
-from mesa_pipeline.policies.sandbox import open_sandbox
+from mesa_pipeline.policies.sandbox import Confinement, Sandbox, open_sandbox
 from mesa_pipeline.policies.values import fit_values
 from mesa_pipeline.search.freeze import Provenance, freeze, load_frozen
 from tests.search.searches import REPOSITORY, SETTINGS, learning, reading, search_data, table
@@ -226,3 +226,36 @@ def test_any_state_is_frozen_as_it_is(state, tmp_path):
 def test_the_provenance_names_proposer_and_search(frozen_code):
     manifest = json.loads((frozen_code / "manifest.json").read_bytes())
     assert manifest["provenance"] == asdict(PROVENANCE)
+
+
+class Weak(Sandbox):
+    """A sandbox of a system that cannot confine."""
+
+    @property
+    def confinement(self):
+        return Confinement((), ("open a file",))
+
+
+@pytest.mark.parametrize(
+    ("proposer", "allow_weak", "is_run"),
+    [
+        ("template", False, True),
+        ("llm:some-model:1a2b", False, False),
+        ("p", False, False),
+        ("llm:some-model:1a2b", True, True),
+    ],
+)
+def test_in_a_weak_sandbox_code_that_a_model_wrote_is_refused(proposer, allow_weak, is_run, tmp_path, code):
+    weak = Weak(SETTINGS.policies.sandbox.model_copy(update={"allow_weak": allow_weak}))
+    worth = evaluate_policy(code, search_data().validation, 1e-6)
+    frozen = freeze(tmp_path, code, replace(PROVENANCE, proposer=proposer), worth, sandbox=weak)
+    if is_run:
+        frozen.require_strong()
+    else:
+        with pytest.raises(PolicyError, match="weak sandbox"):
+            frozen.require_strong()
+
+
+def test_in_a_strong_one_it_runs_and_what_is_no_code_needs_none(frozen_code, frozen_dir):
+    load_frozen(frozen_code, SANDBOX).require_strong()
+    load_frozen(frozen_dir).require_strong()

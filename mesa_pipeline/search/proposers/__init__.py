@@ -16,6 +16,9 @@ from mesa_pipeline.policies.base import FitContext
 from mesa_pipeline.search.directions import Direction
 from mesa_pipeline.search.records import ArchiveEntry, ArmStatistics, Rejection, Slot
 
+TEMPLATE = "template"
+"""Name of the one proposer whose code is trusted, since no language model wrote it."""
+
 
 @dataclass(frozen=True)
 class ProposalRequest:
@@ -99,4 +102,14 @@ def open_proposer(settings: SearchSettings, sandbox: SandboxSettings, open_chat:
     return TemplateProposer()
 
 
-__all__ = ["ArchiveEntry", "ArmStatistics", "Proposal", "ProposalRequest", "Proposer", "Rejection", "Slot", "open_proposer"]
+__all__ = [
+    "TEMPLATE",
+    "ArchiveEntry",
+    "ArmStatistics",
+    "Proposal",
+    "ProposalRequest",
+    "Proposer",
+    "Rejection",
+    "Slot",
+    "open_proposer",
+]

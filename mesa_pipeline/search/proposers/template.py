@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from mesa_pipeline.artifacts import dump_json
 from mesa_pipeline.evaluation.failures import FailureCard
 from mesa_pipeline.policies.sandbox.gate import DEFAULT_LIMITS
-from mesa_pipeline.search.proposers import Proposal, ProposalRequest
+from mesa_pipeline.search.proposers import TEMPLATE, Proposal, ProposalRequest
 from mesa_pipeline.search.proposers.templates import (
     TEMPLATES,
     Genome,
@@ -59,7 +59,7 @@ class TemplateProposer:
     own, or hands them to another good policy. What was proposed before is not proposed again.
     """
 
-    name = "template"
+    name = TEMPLATE
     trusted = True
 
     def propose(self, request: ProposalRequest) -> Proposal:
