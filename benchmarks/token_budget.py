@@ -21,6 +21,7 @@ from mesa_pipeline.policies import PolicyInput
 from mesa_pipeline.policies.base import policy_input
 from mesa_pipeline.policies.budget import NOTHING, TokenBudget, choose_within
 from mesa_pipeline.policies.budgeted_reading import read_within
+from mesa_pipeline.policies.sandbox import open_sandbox
 from mesa_pipeline.search.freeze import FrozenPolicy, load_frozen
 from mesa_pipeline.stages.context import StageContext
 from mesa_pipeline.stages.models import open_reading
@@ -90,7 +91,8 @@ def main() -> None:
     settings = load_settings(environment={})
     context = StageContext(Layout(arguments.workspace, arguments.dataset), settings)
     reading = open_reading(settings, context.layout)
-    frozen = load_frozen(context.layout.policy(arguments.seed) / "frozen")
+    sandbox = open_sandbox(settings.policies.sandbox)
+    frozen = load_frozen(context.layout.policy(arguments.seed) / "frozen", sandbox)
     found = list(cases(context, arguments.seed, arguments.sample))
     print("| budget | questions | whole | filled | difference | its standard error |\n| --- | --- | --- | --- | --- | --- |")
     for limit in settings.evaluation.budgets:
