@@ -4,6 +4,7 @@
 
     MesaError                 something the person can act on; shown without a traceback, exit code 2
     ├── ConfigError           a setting is unknown, of the wrong type, or out of range
+    │   └── TooFewEpisodes    a rule that the settings ask for needs more episodes than the data has
     ├── DataError             an input file is missing, malformed, or breaks the data model
     ├── MissingDependency     an optional package or service is not there; names the install command
     ├── ModelError            a language model gave no reply to one request; others may go well
@@ -27,6 +28,10 @@ class MesaError(Exception):
 
 class ConfigError(MesaError):
     """A setting is unknown, of the wrong type, or out of range."""
+
+
+class TooFewEpisodes(ConfigError):
+    """A rule that the settings ask for needs more episodes than the data has."""
 
 
 class DataError(MesaError):

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mesa_pipeline.config import SearchSettings
-from mesa_pipeline.errors import ConfigError
+from mesa_pipeline.errors import TooFewEpisodes
 from mesa_pipeline.evaluation.evaluate import outcomes_of
 from mesa_pipeline.outcomes import OutcomeMatrix
 from mesa_pipeline.search.archive import OBJECTIVE_DIGITS, best_entry
@@ -71,12 +71,12 @@ def clustered_standard_error(values: np.ndarray, clusters: np.ndarray) -> float:
         Square root of G / (G - 1) times the sum over the G clusters of the squared sum of deviations, over n.
 
     Raises:
-        ConfigError: There are fewer than two clusters, which say nothing of how much clusters differ.
+        TooFewEpisodes: There are fewer than two clusters, which say nothing of how much clusters differ.
     """
     names, members = np.unique(clusters, return_inverse=True)
     count = len(names)
     if count < 2:
-        raise ConfigError("search.select: standard errors need two validation episodes; use argmax or another splits.ratio")
+        raise TooFewEpisodes("search.select: standard errors need two validation episodes; use argmax or another splits.ratio")
     sums = np.bincount(members, weights=values - values.mean(), minlength=count)
     return float(np.sqrt(count / (count - 1) * (sums**2).sum()) / len(values))
 

@@ -1,9 +1,10 @@
 """Ablate: the same search with some settings changed, tested beside the one with the settings as they are (paper, Table 3)."""
 
+import time
 from dataclasses import replace
 
 from mesa_pipeline.config import Settings, Variation
-from mesa_pipeline.errors import ConfigError
+from mesa_pipeline.errors import ConfigError, TooFewEpisodes
 from mesa_pipeline.stages.context import StageContext
 from mesa_pipeline.stages.optimize import optimize
 from mesa_pipeline.stages.test import test
@@ -12,16 +13,21 @@ from mesa_pipeline.types import Summary
 
 
 def ablate(context: StageContext, ablation: Variation, seed: int, tracker: Tracker) -> Summary:
-    """Search and test one ablation on one split.
+    """Search and test one ablation on one split; one whose rule needs more episodes than there are is left out, and says so.
 
     Raises:
         ArtifactError: The split or some outcomes are missing; says which command makes them.
         ConfigError: The ablation changes what a search does not read.
     """
-    changed = ablated(context, ablation)
-    searched, tested = optimize(changed, seed, tracker), test(changed, seed, tracker)
+    changed, stage = ablated(context, ablation), f"{ablation.name}, seed {seed}"
+    started = time.perf_counter()
+    try:
+        searched = optimize(changed, seed, tracker)
+    except TooFewEpisodes as error:
+        return Summary(stage, 0, 0, time.perf_counter() - started, facts={"left_out": str(error)})
+    tested = test(changed, seed, tracker)
     return Summary(
-        stage=f"{ablation.name}, seed {seed}",
+        stage=stage,
         made=searched.made + tested.made,
         kept=searched.kept + tested.kept,
         seconds=searched.seconds + tested.seconds,
