@@ -24,7 +24,9 @@ HashSeed: TypeAlias = Literal[0, 1]
 Origin: TypeAlias = Literal["template", "llm"]
 _Phase: TypeAlias = Literal["probe", "fit", "select"]
 _TRIES = 2
-"""A child that is gone along with its zygote says nothing about the candidate: once more, before it is held against it."""
+"""A job lost to the system says nothing about the candidate: once more, before it is held against it."""
+_STOOD_STILL_SECONDS = 1.0
+"""A deadline noticed this late was missed by this process as well: it was stopped, or the machine was."""
 _SIGNAL_MEANINGS = {"SIGSYS": "forbidden system call", "SIGKILL": "killed, perhaps for want of memory"}
 
 
@@ -135,16 +137,21 @@ class Sandbox:
                 try:
                     return exchange(child.job, [header, *frames], deadline, self.settings.reply_mb * 2**20)
                 except TimeoutError:
-                    raise failure(f"{phase} took longer than {seconds:g} s") from None
+                    lost = time.monotonic() - deadline > _STOOD_STILL_SECONDS
+                    reason = failure(f"{phase} took longer than {seconds:g} s")
                 except ConnectionError:
                     code = child.end()
-            if code is not None:
-                raise _death(phase, seconds, code)
-        raise failure(f"the worker of {phase} could not be started, or died with its parent, {_TRIES} times")
+                    lost = code in (None, -signal.SIGKILL)
+                    reason = _death(phase, seconds, code)
+            if not lost:
+                break
+        raise reason
 
 
-def _death(phase: _Phase, seconds: float, code: int) -> SandboxFailure:
-    """Why a child is gone, from its exit code."""
+def _death(phase: _Phase, seconds: float, code: int | None) -> SandboxFailure:
+    """Why a child is gone, from its exit code; ``None`` when its zygote is gone, too."""
+    if code is None:
+        return failure(f"the worker of {phase} could not be started, or died with its parent, {_TRIES} times")
     if code == -signal.SIGXCPU:
         return failure(f"{phase} took longer than {seconds:g} s of CPU time")
     if code >= 0:

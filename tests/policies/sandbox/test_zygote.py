@@ -10,6 +10,7 @@ import textwrap
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -51,6 +52,7 @@ def gone(process: psutil.Process) -> bool:
 
 HOST = """
 import sys, threading, time
+from functools import partial
 from pathlib import Path
 from mesa_pipeline.config import load_settings
 from mesa_pipeline.policies.sandbox import Sandbox
@@ -112,10 +114,52 @@ def test_a_policy_whose_zygote_dies_each_time_is_given_up(limits: SandboxSetting
             assert eventually(lambda: any(zygote.children() for zygote in zygotes()))
             (zygote,) = zygotes()
             zygote.kill()
-            assert eventually(lambda dead=zygote: gone(dead))
+            assert eventually(partial(gone, zygote))
         with pytest.raises(SandboxFailure, match="could not be started, or died with its parent, 2 times"):
             job.result(PATIENCE)
         assert sandbox.select(CONSTANT, {}, b"[{}]") == CHOSEN
+
+
+def test_a_child_killed_from_outside_is_replaced_unnoticed(limits: SandboxSettings) -> None:
+    slow = "for k in range(10_000_000): pass\n" + CONSTANT
+    with Sandbox(limits.model_copy(update={"select_seconds": 60.0})) as sandbox, ThreadPoolExecutor(1) as thread:
+        assert sandbox.tier
+        (zygote,) = zygotes()
+        job = thread.submit(sandbox.select, slow, {}, b"[{}]")
+        assert eventually(lambda: len(zygote.children()) == 1)
+        zygote.children()[0].kill()
+        assert job.result(PATIENCE) == CHOSEN
+
+
+def test_a_policy_killed_from_outside_each_time_is_given_up(limits: SandboxSettings) -> None:
+    with Sandbox(limits.model_copy(update={"select_seconds": 60.0})) as sandbox, ThreadPoolExecutor(1) as thread:
+        assert sandbox.tier
+        (zygote,) = zygotes()
+        job = thread.submit(sandbox.select, ENDLESS, {}, b"[{}]")
+        for _ in range(2):
+            assert eventually(lambda: len(zygote.children()) == 1)
+            (child,) = zygote.children()
+            child.kill()
+            assert eventually(partial(gone, child))
+        with pytest.raises(SandboxFailure, match="signal 9: killed, perhaps for want of memory"):
+            job.result(PATIENCE)
+
+
+def test_a_host_that_was_stopped_past_the_deadline_does_not_blame_the_policy() -> None:
+    body = f"""
+        quick = Sandbox(settings.model_copy(update={{"select_seconds": 2.0}}))
+        assert quick.tier
+        slow = "for k in range(10_000_000): pass\\n" + {CONSTANT!r}
+        print("asking", flush=True)
+        print(quick.select(slow, {{}}, b"[{{}}]")[0].mask)
+    """
+    with subprocess.Popen(host_script(body), stdout=subprocess.PIPE, text=True) as host:
+        assert host.stdout is not None and host.stdout.readline() and host.stdout.readline() == "asking\n"
+        time.sleep(0.1)  # by now it waits for the reply
+        host.send_signal(signal.SIGSTOP)
+        time.sleep(3.5)
+        host.send_signal(signal.SIGCONT)
+        assert host.communicate(timeout=PATIENCE)[0] == "3\n"
 
 
 def test_a_zygote_killed_between_jobs_is_replaced_unnoticed(sandbox: Sandbox) -> None:
