@@ -28,7 +28,7 @@ LabelKeys = Annotated[tuple[Literal["domain", "task_type", "qa_type"], ...], Fie
 
 
 class Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, allow_inf_nan=False)
 
 
 class AmaBenchSettings(Section):

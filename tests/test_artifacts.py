@@ -55,6 +55,12 @@ def test_records_survive_the_round_trip(tmp_path_factory, records):
     assert not artifacts.is_current(path, "g")
 
 
+def test_a_write_broken_off_by_anything_leaves_nothing_behind(tmp_path):
+    with pytest.raises(TypeError):
+        artifacts.write_bytes(tmp_path / "x", "no bytes")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_not_a_number_is_never_written(tmp_path):
     with pytest.raises(ValueError, match="JSON"):
         artifacts.write_records(tmp_path / "x.jsonl", {"fingerprint": "f"}, [{"score": float("nan")}])

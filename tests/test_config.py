@@ -35,6 +35,7 @@ def test_an_override_beats_the_environment_which_beats_the_file():
         ("splits.ratio=[1, 2]", "splits.ratio"),
         ("splits.seeds=[0, 0]", "a seed stands twice"),
         ("search.slots=[explore, explore]", "a slot stands twice"),
+        ("search.lambda=.inf", "search.lambda: input should be a finite number"),
         ("search.lambda={", "YAML"),
         ("llm.chat.base_url=http://me:secret@host/v1", "llm.chat.base_url"),
         ("llm.embeddings.base_url=host:8001", "llm.embeddings.base_url"),

@@ -32,9 +32,11 @@ def write_bytes(path: Path, content: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
-    except OSError as error:
+    except BaseException as error:  # an interrupt, too, must leave nothing behind
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
+        if not isinstance(error, OSError):
+            raise
         raise ArtifactError(f"cannot write {path}: {error.strerror}; free space or choose another --workspace") from error
 
 
