@@ -55,7 +55,7 @@ def select_entry(evidence: Evidence, settings: SearchSettings) -> ArchiveEntry:
     """The entry to freeze, by the rule of ``settings.select``; ties go to fewer tokens, then to the earliest.
 
     Raises:
-        ConfigError: The rule needs standard errors, and there is one validation episode alone.
+        TooFewEpisodes: The rule needs standard errors, and there is one validation episode alone.
     """
     return RULES[settings.select](evidence, settings)
 

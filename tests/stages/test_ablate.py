@@ -1,0 +1,63 @@
+from dataclasses import replace
+
+import pytest
+
+from mesa_pipeline.config import Variation, load_settings
+from mesa_pipeline.errors import ConfigError
+from mesa_pipeline.stages.ablate import ablate, ablated, find_ablations
+from mesa_pipeline.stages.optimize import read_frozen, read_result
+from mesa_pipeline.stages.split import split
+from mesa_pipeline.stages.test import read_test
+from mesa_pipeline.subsets import size
+from mesa_pipeline.tracking import NullTracker
+from tests.conftest import REPOSITORY
+from tests.pipeline import SMALL, copy_of
+
+SEED = 0
+
+
+@pytest.fixture
+def context(finished, tmp_path):
+    return copy_of(finished, tmp_path)
+
+
+def test_an_ablation_lies_beside_what_it_is_compared_with(context):
+    before = context.layout.test(SEED).read_bytes()
+    ablation = Variation(name="route to one", set=("search.max_structures=1",))
+    summary = ablate(context, ablation, SEED, NullTracker())
+    choices = read_test(ablated(context, ablation), SEED).choices
+    assert summary.made == 2
+    assert {size(mask) for mask in choices.values()} == {1}
+    assert context.layout.test(SEED).read_bytes() == before
+    assert ablate(context, ablation, SEED, NullTracker()).kept == 2
+
+
+def test_one_that_differs_in_what_is_chosen_alone_takes_the_search_over(context):
+    ablation = Variation(name="refit", set=("search.refit=true",))
+    ablate(context, ablation, SEED, NullTracker())
+    changed = ablated(context, ablation)
+    logs = [found.layout.policy(SEED) / "search" / "events.jsonl" for found in (context, changed)]
+    assert logs[0].read_bytes() == logs[1].read_bytes()
+    assert read_result(changed, SEED)["chosen"] == read_result(context, SEED)["chosen"]
+    assert read_frozen(changed, SEED).manifest_sha256 != read_frozen(context, SEED).manifest_sha256
+
+
+def test_one_that_needs_more_episodes_than_there_are_is_left_out(context):
+    small = load_settings(REPOSITORY / "params.yaml", (*SMALL, "splits.ratio=[8, 1, 1]"), {})
+    alone = replace(context, settings=small)
+    split(alone, SEED)
+    summary = ablate(alone, Variation(name="lower bound", set=("search.select=lcb",)), SEED, NullTracker())
+    assert (summary.made, summary.failed) == (0, ())
+    assert "two validation episodes" in str(summary.facts["left_out"])
+
+
+@pytest.mark.parametrize("change", ["splits.seeds=[7]", "evaluation.bootstrap_samples=7", "llm.tokenizer=other"])
+def test_an_ablation_changes_the_search_alone(context, change):
+    with pytest.raises(ConfigError, match="under search and policies only"):
+        ablated(context, Variation(name="other", set=(change,)))
+
+
+def test_an_unknown_name_is_answered_with_the_known_ones(context):
+    with pytest.raises(ConfigError, match="without priors"):
+        find_ablations(context.settings, ("without sense",))
+    assert find_ablations(context.settings, ()) == context.settings.ablations
