@@ -20,6 +20,11 @@ from mesa_pipeline.policies.estimates import best_subset
 from mesa_pipeline.subsets import FULL_SUBSET
 
 RungKind = Literal["all", "policy", "held-out", "hindsight"]
+GROUPS: Mapping[str, Callable[[QuestionInfo], str | None]] = {
+    "domain": lambda question: question.domain,
+    "capability": lambda question: question.qa_type,
+}
+"""What regret is told by."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,25 @@ class Rung:
 
 
 @dataclass(frozen=True)
+class GroupRegret:
+    """How far choices stay behind each question's best subset, within a group of questions.
+
+    Attributes:
+        kind: What the group is by: ``domain`` or ``capability``.
+        name: Of the group.
+        questions: Number of its questions.
+        policy: Mean regret of the policy, in score less token price, at least 0.
+        everything: That of reading all five.
+    """
+
+    kind: str
+    name: str
+    questions: int
+    policy: float
+    everything: float
+
+
+@dataclass(frozen=True)
 class Decomposition:
     """The ways to choose, in the order in which they stand in the report.
 
@@ -50,11 +74,13 @@ class Decomposition:
         left_out: Tested questions left out because a subset is unscored or missing, counted likewise.
         rungs: Reading all five; held-out estimates, where there are two episodes or more; the policy; hindsight, up to the
             oracle.
+        groups: Regret to the oracle by domain and by capability, each where there are two or more.
     """
 
     questions: int
     left_out: int
     rungs: tuple[Rung, ...]
+    groups: tuple[GroupRegret, ...]
 
     def rung(self, name: str) -> Rung:
         """The rung of that name.
@@ -120,7 +146,23 @@ def decompose_regret(matrix: OutcomeMatrix, tested: Mapping[str, Sequence[int]],
         _rung("frozen policy", "policy", repeated, policy, settings),
         *(_rung(name, "hindsight", repeated, masks, settings) for name, masks in _hindsight(repeated, settings)),
     ]
-    return Decomposition(len(repeated), sum(map(len, tested.values())) - len(repeated), tuple(rungs))
+    left_out = sum(map(len, tested.values())) - len(repeated)
+    return Decomposition(len(repeated), left_out, tuple(rungs), _by_group(repeated, policy, settings.search.lambda_))
+
+
+def _by_group(matrix: OutcomeMatrix, choices: np.ndarray, lambda_: float) -> tuple[GroupRegret, ...]:
+    lost = regrets(matrix, choices, lambda_)
+    lost_by_all = regrets(matrix, np.full(len(matrix), FULL_SUBSET), lambda_)
+    found: list[GroupRegret] = []
+    for kind, group in GROUPS.items():
+        names = [group(question) for question in matrix.questions]
+        known = sorted({name for name in names if name})
+        for name in known if len(known) > 1 else ():
+            inside = np.array([other == name for other in names])
+            found.append(
+                GroupRegret(kind, name, int(inside.sum()), float(lost[inside].mean()), float(lost_by_all[inside].mean()))
+            )
+    return tuple(found)
 
 
 def _held_out(matrix: OutcomeMatrix, settings: Settings) -> Iterator[tuple[str, np.ndarray]]:

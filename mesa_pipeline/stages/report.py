@@ -31,7 +31,7 @@ from mesa_pipeline.stages.timings import read_timings
 from mesa_pipeline.types import Summary
 
 STAMP_FILE = "inputs.json"
-REPORT_VERSION = 5
+REPORT_VERSION = 6
 """Raised when the report says something else for the same inputs."""
 logger = logging.getLogger(__name__)
 

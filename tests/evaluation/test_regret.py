@@ -1,11 +1,14 @@
 """Regret and its decomposition."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 from mesa_pipeline.errors import ArtifactError
 from mesa_pipeline.evaluation.evaluate import oracle
 from mesa_pipeline.evaluation.regret import decompose_regret, hindsight_choices, regrets
+from mesa_pipeline.outcomes import OutcomeMatrix
 from mesa_pipeline.subsets import FULL_SUBSET
 
 ORACLE = "best subset of each question (oracle)"
@@ -46,6 +49,31 @@ def test_decomposition_from_all_to_the_oracle(six_questions, settings) -> None:
     assert found.rung(ORACLE).kind == "hindsight"
     with pytest.raises(KeyError):
         found.rung("nobody")
+
+
+def test_regret_by_domain_and_capability_by_hand(six_questions, settings) -> None:
+    """At no price, what the highest of a question's 31 scores is ahead of that of S, and of that of all five."""
+    free = settings.model_copy(update={"search": settings.search.model_copy(update={"lambda_": 0.0})})
+    found = decompose_regret(six_questions, as_tested(six_questions, [1] * 6), free).groups
+    scores, best = six_questions.scores, six_questions.scores.max(axis=1)
+    for group in found:
+        field = {"domain": "domain", "capability": "qa_type"}[group.kind]
+        inside = [k for k, question in enumerate(six_questions.questions) if getattr(question, field) == group.name]
+        assert group.questions == len(inside)
+        assert group.policy == pytest.approx(np.mean([best[k] - scores[k, 0] for k in inside]))
+        assert group.everything == pytest.approx(np.mean([best[k] - scores[k, 30] for k in inside]))
+    assert [(group.kind, group.name) for group in found] == [
+        ("domain", "Game"),
+        ("domain", "WEB"),
+        ("capability", "A"),
+        ("capability", "B"),
+    ]
+
+
+def test_one_group_or_none_is_not_told(six_questions, settings) -> None:
+    questions = tuple(dataclasses.replace(question, domain="d", qa_type=None) for question in six_questions.questions)
+    matrix = OutcomeMatrix(questions, six_questions.scores, six_questions.tokens)
+    assert decompose_regret(matrix, as_tested(matrix, [1] * 6), settings).groups == ()
 
 
 def test_a_question_counts_as_often_as_it_was_tested(six_questions, settings) -> None:

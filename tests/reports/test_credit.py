@@ -10,7 +10,7 @@ from mesa_pipeline.config import Settings
 from mesa_pipeline.evaluation.credit_summary import CreditSummary, summarise_credit
 from mesa_pipeline.reports import ReportInputs
 from mesa_pipeline.reports.contents import make_report
-from mesa_pipeline.reports.credit import MAX_GROUPS, credit_section, credit_table, regret_table
+from mesa_pipeline.reports.credit import MAX_GROUPS, credit_section, credit_table, group_regret_table, regret_table
 from mesa_pipeline.reports.credit_figures import credit_figure
 from mesa_pipeline.reports.html import render_html
 from mesa_pipeline.reports.markdown import render_markdown
@@ -54,6 +54,15 @@ def test_tables_hold_the_figures_of_the_summary(summary: CreditSummary) -> None:
     assert [row.cells[4].order for row in regret.rows][1:] == [rung.gain.mean for rung in summary.regret.rungs[1:]]
 
 
+def test_regret_is_told_by_group_where_there_are_groups(summary: CreditSummary) -> None:
+    assert {group.kind for group in summary.regret.groups} == {"domain", "capability"}
+    table = group_regret_table(summary.regret.groups)
+    assert [row.cells[3].order for row in table.rows] == [group.policy for group in summary.regret.groups]
+    without = dataclasses.replace(summary, regret=dataclasses.replace(summary.regret, groups=()))
+    assert "group-regret" in {item.name for item in credit_section(summary).items}
+    assert "group-regret" not in {item.name for item in credit_section(without).items}
+
+
 def test_hostile_names_and_many_groups(summary: CreditSummary) -> None:
     many = tuple(dataclasses.replace(summary.domains[0], name=f"{HOSTILE} {k}", questions=k + 1) for k in range(MAX_GROUPS + 5))
     section = credit_section(dataclasses.replace(summary, domains=many, capabilities=()))
@@ -69,7 +78,7 @@ def test_groups_of_nothing_but_zeros_can_be_drawn(summary: CreditSummary) -> Non
     zero = dataclasses.replace(summary.overall.shapley[0], mean=0.0, low=0.0, high=0.0)
     flat = dataclasses.replace(summary.overall, shapley=(zero,) * 5, interactions=(zero,) * 10)
     section = credit_section(dataclasses.replace(summary, overall=flat))
-    assert len(section.items) == 5
+    assert len(section.items) == 6
     assert credit_figure([[flat]]).svg
 
 
