@@ -157,19 +157,6 @@ def mean_credit(found: Credit, name: str, settings: EvaluationSettings) -> Group
     return _mean_credit(name, found, np.full(len(found.questions), True), settings)
 
 
-def cheapest_best(matrix: OutcomeMatrix) -> np.ndarray:
-    """The subset of highest score for each question, of several the one with fewest tokens, then the smaller mask.
-
-    Returns:
-        Shape ``(n,)``, masks 1..31; 0 where a subset is unscored.
-    """
-    complete = ~np.isnan(matrix.scores).any(axis=1)
-    scores = np.where(complete[:, np.newaxis], matrix.scores, 0.0)
-    best = scores >= scores.max(axis=1, keepdims=True) - SCORE_TOLERANCE
-    masks = np.where(best, matrix.tokens, np.inf).argmin(axis=1) + 1
-    return np.where(complete, masks, 0)
-
-
 def minimal_winning(scores: np.ndarray, threshold: np.ndarray) -> np.ndarray:
     """Which subsets reach a score that none of their own non-empty parts reaches.
 

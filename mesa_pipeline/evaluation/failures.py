@@ -70,11 +70,6 @@ class FailureCard:
     harmful: tuple[Effect, ...]
     examples: tuple[str, ...]
 
-    @property
-    def shrunk_gain(self) -> float:
-        """The gain less its standard error."""
-        return self.gain - self.gain_error
-
 
 def failure_cards(
     matrix: OutcomeMatrix, choices: np.ndarray, lambda_: float, limit: int, labels: bool

@@ -12,7 +12,6 @@ from hypothesis.extra.numpy import arrays
 from mesa_pipeline.errors import ArtifactError
 from mesa_pipeline.evaluation.credit import (
     PAIRS,
-    cheapest_best,
     credit,
     group_credit,
     interaction_indices,
@@ -155,7 +154,6 @@ def test_a_question_with_an_unscored_subset_is_left_out_and_counted(make_matrix)
     found = credit(matrix, 0.0)
     assert (found.left_out, [question.id for question in found.questions]) == (1, ["e#0", "f#2"])
     assert np.isfinite(found.shapley).all()
-    np.testing.assert_array_equal(cheapest_best(matrix) > 0, [True, False, True])
     with pytest.raises(ArtifactError, match="none of 1 questions"):
         credit(matrix.select(np.array([False, True, False])), 0.0)
 
@@ -175,14 +173,6 @@ def test_group_means_and_intervals(six_questions, settings) -> None:
         assert everything.interactions[pair].mean == pytest.approx(found.interactions[:, i, j].mean())
     # S + T + ... all five score 1/2, any four 1/5: leaving anything out loses 0.3 on every question.
     assert everything.leave_one_out[0].low == pytest.approx(0.3) == everything.leave_one_out[0].high
-
-
-def test_cheapest_best_prefers_fewer_tokens(make_matrix) -> None:
-    scores = np.full((1, 31), 0.2)
-    scores[0, [2, 6, 30]] = 0.7
-    tokens = np.full((1, 31), 100.0)
-    tokens[0, 6] = 50.0
-    assert cheapest_best(make_matrix([("e", "d", "a")], scores, tokens)).tolist() == [7]
 
 
 def test_minimal_winning_subsets_are_those_without_a_winning_part() -> None:

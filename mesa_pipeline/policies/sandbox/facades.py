@@ -5,7 +5,7 @@ leads anywhere: ``statistics.random``, ``re.enum.sys``. Left out on purpose are 
 attributes named in data), ``namedtuple`` (it compiles a string), ``lru_cache`` (memory across questions), endless iterators
 (``itertools.count``, ``cycle``, ``repeat``) and whatever knows the time, chance or an address (``hash``, ``id``).
 
-The worker loads this file by its path, inside ``python -I`` and before it is confined: it imports the standard library alone.
+The worker loads this file by its path, in a fresh interpreter and before it is confined: it imports the standard library alone.
 To offer policies another function, add its name here.
 """
 

@@ -71,11 +71,6 @@ def test_words_numbers_and_patterns_are_no_identifiers(literal):
     assert memorised_text(choosing_by(literal), QUESTIONS) == ()
 
 
-def test_episode_ids_are_flagged_as_whole_words():
-    assert "episode" in memorised_text(choosing_by("conv-26"), QUESTIONS, ids=["conv-26"])[0].message
-    assert memorised_text(choosing_by("conv-26"), QUESTIONS, ids=["conv-2", "7"]) == ()
-
-
 def test_documentation_and_meta_are_not_read_by_code():
     source = f'"""{QUESTIONS[0]}"""\nMETA = {{"direction": "d", "hypothesis": {QUESTIONS[1]!r}, "parents": ["3f9a2b77c01d"]}}\n'
     source += f'def select(state, q):\n    """{QUESTIONS[2]}"""\n    return ["S"]\n'
