@@ -216,6 +216,10 @@ class ReadingSettings(Section):
     extractive: ExtractiveSettings
 
 
+TABLE_OF_JUDGES = ("reward", "majority")
+"""What stands in the table of judges beside them."""
+
+
 class JudgeSettings(Section):
     """A judge of its own: what differs from ``llm.chat``."""
 
@@ -234,6 +238,14 @@ class EvaluationSettings(Section):
     confidence: Annotated[float, Field(gt=0.0, lt=1.0)]
     bootstrap_seed: int
     budgets: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1)]
+
+    @field_validator("judges")
+    @classmethod
+    def _told_apart(cls, judges: tuple[JudgeSettings, ...]) -> tuple[JudgeSettings, ...]:
+        names = [*(judge.name for judge in judges), *TABLE_OF_JUDGES]
+        if len(set(names)) < len(names):
+            raise ValueError(f"each judge needs a name of its own, other than {' and '.join(TABLE_OF_JUDGES)}")
+        return judges
 
 
 class SandboxSettings(Section):

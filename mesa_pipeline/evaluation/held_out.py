@@ -79,6 +79,7 @@ class TestResult:
         validation: The frozen policy on the validation questions it was chosen on.
         receipt: What was tested on what, and when.
         others: Masks that every other row chose, by its name, in the order of the question ids; random chooses none.
+        asked: The language model behind a row that one decides, by the row's name.
     """
 
     dataset: str
@@ -89,6 +90,7 @@ class TestResult:
     validation: Evaluation
     receipt: Receipt
     others: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    asked: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def inflation(self) -> float:
@@ -123,6 +125,7 @@ class TestResult:
             validation=Evaluation(**value["validation"]),
             receipt=Receipt(**value["receipt"]),
             others={name: tuple(masks) for name, masks in value.get("others", {}).items()},
+            asked=dict(value.get("asked", {})),
         )
 
 

@@ -1,10 +1,13 @@
 """Several judges on the same answers: how each scores, how far they agree, and what most of them say (paper, Table 6)."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from itertools import combinations
+from typing import Any, Self
 
 import numpy as np
+
+from mesa_pipeline.evaluation.statistics import MeanStd, mean_and_sample_std
 
 MAJORITY = "majority"
 
@@ -60,6 +63,102 @@ class Agreement:
     answers: int
     agreement: float | None
     kappa: float | None
+
+
+@dataclass(frozen=True)
+class JudgedSeed:
+    """What the judges made of the test answers of one split seed.
+
+    Attributes:
+        seed: The split seed.
+        judges: Who is behind each judge's name, in order; the reward itself is one of them.
+        manifest_sha256: Of the frozen policy whose answers were judged.
+        outcomes_sha256: Of the outcomes that hold the answers.
+        rows: Every judge, then the majority, on every system.
+        agreements: Every pair of judges.
+    """
+
+    seed: int
+    judges: Mapping[str, str]
+    manifest_sha256: str
+    outcomes_sha256: str
+    rows: tuple[JudgeRow, ...]
+    agreements: tuple[Agreement, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Self:
+        """Inverse of ``to_json``; what it does not know is left out."""
+        return cls(
+            seed=value["seed"],
+            judges=dict(value["judges"]),
+            manifest_sha256=value["manifest_sha256"],
+            outcomes_sha256=value["outcomes_sha256"],
+            rows=tuple(JudgeRow(**row) for row in value["rows"]),
+            agreements=tuple(Agreement(**pair) for pair in value["agreements"]),
+        )
+
+
+@dataclass(frozen=True)
+class JudgeStanding:
+    """One judge on one system over the seeds.
+
+    Attributes:
+        judge: Its name, or ``majority``.
+        system: Whose answers.
+        accuracy: Over the seeds with a verdict; ``None`` where there is none.
+        unjudged: Answers without a verdict, summed over seeds.
+    """
+
+    judge: str
+    system: str
+    accuracy: MeanStd | None
+    unjudged: int
+
+
+@dataclass(frozen=True)
+class PairStanding:
+    """Two judges over the seeds: answers summed, the rest as mean and deviation; ``None`` where no seed has a value."""
+
+    first: str
+    second: str
+    answers: int
+    agreement: MeanStd | None
+    kappa: MeanStd | None
+
+
+def judge_standings(seeds: Sequence[JudgedSeed]) -> tuple[JudgeStanding, ...]:
+    """Every judge on every system, in order of first appearance."""
+    found: dict[tuple[str, str], list[JudgeRow]] = {}
+    for row in (row for judged in seeds for row in judged.rows):
+        found.setdefault((row.judge, row.system), []).append(row)
+    return tuple(
+        JudgeStanding(*names, _spread([row.accuracy for row in rows]), sum(row.unjudged for row in rows))
+        for names, rows in found.items()
+    )
+
+
+def pair_standings(seeds: Sequence[JudgedSeed]) -> tuple[PairStanding, ...]:
+    """Every pair of judges, in order of first appearance."""
+    found: dict[tuple[str, str], list[Agreement]] = {}
+    for pair in (pair for judged in seeds for pair in judged.agreements):
+        found.setdefault((pair.first, pair.second), []).append(pair)
+    return tuple(
+        PairStanding(
+            *names,
+            sum(pair.answers for pair in pairs),
+            _spread([pair.agreement for pair in pairs]),
+            _spread([pair.kappa for pair in pairs]),
+        )
+        for names, pairs in found.items()
+    )
+
+
+def _spread(values: Sequence[float | None]) -> MeanStd | None:
+    known = [value for value in values if value is not None]
+    return mean_and_sample_std(known) if known else None
 
 
 def judge_rows(panel: Panel) -> tuple[JudgeRow, ...]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mesa_pipeline.evaluation.prefill import prefill_share
+from mesa_pipeline.evaluation.prefill import prefill
 from mesa_pipeline.outcomes import OutcomeMatrix
 from mesa_pipeline.reports import figures, metrics, tables, text
 from mesa_pipeline.reports.budget import budget_csv, budget_section
@@ -15,9 +15,11 @@ from mesa_pipeline.reports.findings import SubsetFinding, group_findings, mean_s
 from mesa_pipeline.reports.group_figures import group_figure
 from mesa_pipeline.reports.headline import headline, seeds_table
 from mesa_pipeline.reports.inputs import ReportInputs
+from mesa_pipeline.reports.judges import judges_section
 from mesa_pipeline.reports.ladder import ladder_csv
 from mesa_pipeline.reports.search import ablations_section, policy_section, search_section
 from mesa_pipeline.reports.search_tables import candidates_csv
+from mesa_pipeline.reports.spending import spending_section
 from mesa_pipeline.reports.standings import Standing, first_of_kind, standings
 
 MAX_LINES = 100
@@ -37,12 +39,14 @@ def make_report(inputs: ReportInputs) -> Report:
         _cost_section(inputs, swept, tested, found),
         budget_section(inputs.budgets),
         _comparison_section(found),
+        *((judges_section(inputs.judged),) if inputs.judged else ()),
         ablations_section(inputs),
         search_section(inputs),
         policy_section(inputs),
         credit_section(inputs.credit),
         _build_section(inputs, swept),
         _choices_section(inputs),
+        *((spending_section(inputs.spending, prefill(inputs.matrix.tokens)),) if inputs.spending else ()),
         _coverage_section(inputs),
         _failures_section(inputs),
         _provenance_section(inputs),
@@ -156,7 +160,7 @@ def _coverage_section(inputs: ReportInputs) -> Section:
         ("Outcomes scored", text.number(matrix.scores.size - matrix.unscored)),
         ("Outcomes read but unscored", text.number(failed)),
         ("Outcomes missing", text.number(missing)),
-        ("Evidence tokens new to a prefix cache, of all read in the sweep", text.percent(prefill_share(matrix), 1)),
+        ("Evidence tokens new to a prefix cache, of all read in the sweep", text.percent(prefill(matrix.tokens).share, 1)),
         ("Rows left out by --skip-invalid", text.number(len(inputs.skipped))),
         *(
             (

@@ -8,7 +8,9 @@ from mesa_pipeline.evaluation.budget import BudgetCurve
 from mesa_pipeline.evaluation.credit_summary import CreditSummary
 from mesa_pipeline.evaluation.held_out import TestResult
 from mesa_pipeline.evaluation.ladder import Rung
+from mesa_pipeline.evaluation.panel import JudgedSeed
 from mesa_pipeline.evaluation.statistics import Interval
+from mesa_pipeline.llm.ledger import Spending
 from mesa_pipeline.outcomes import OutcomeMatrix
 from mesa_pipeline.reports.search_findings import SearchFinding
 
@@ -31,6 +33,8 @@ class ReportInputs:
         searches: The finished search of each split seed.
         ablations: Tests of the policies of each ablation, by its name.
         ladder: Every row of the tests and every ablation, compared with all five and with the frozen policy.
+        judged: What further judges made of the test answers, for each seed with judgements; all by the same judges.
+        spending: What language models behind endpoints cost, by phase and model; empty where none was asked.
         splits: The episodes of each seed's parts.
         build_seconds: Seconds each episode's memory took to build, by structure code.
         failures: One line for each unit that failed.
@@ -47,6 +51,8 @@ class ReportInputs:
     searches: tuple[SearchFinding, ...] = ()
     ablations: Mapping[str, tuple[TestResult, ...]] = field(default_factory=dict)
     ladder: tuple[Rung, ...] = ()
+    judged: tuple[JudgedSeed, ...] = ()
+    spending: tuple[Spending, ...] = ()
     splits: tuple[Split, ...] = ()
     build_seconds: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     failures: tuple[str, ...] = ()

@@ -14,7 +14,7 @@ from mesa_pipeline.reports import text
 from mesa_pipeline.reports.document import Cell, Column, Row, Table
 from mesa_pipeline.reports.metrics import csv_text
 
-FIRST_KINDS: tuple[EvaluationKind, ...] = ("single", "random", "all", "fixed", "lookup", "route")
+FIRST_KINDS: tuple[EvaluationKind, ...] = ("single", "random", "zero_shot", "all", "fixed", "lookup", "route")
 """Kinds of the rows above the ablations, in order; the frozen policy and the oracle stand below."""
 NAMES = {FROZEN_ROW: "MESA", LABEL_FREE_ROW: "MESA asked without labels"}
 LADDER_COLUMNS = (

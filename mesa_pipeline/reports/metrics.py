@@ -8,14 +8,14 @@ import numpy as np
 
 from mesa_pipeline import subsets
 from mesa_pipeline.evaluation.evaluate import EvaluationKind
-from mesa_pipeline.evaluation.prefill import prefill_share
+from mesa_pipeline.evaluation.prefill import prefill
 from mesa_pipeline.reports.findings import SubsetFinding
 from mesa_pipeline.reports.headline import frozen_gap, token_share
 from mesa_pipeline.reports.inputs import ReportInputs
 from mesa_pipeline.reports.standings import Standing, first_of_kind
 
 DECIMALS = 6
-REPORTED_KINDS: tuple[EvaluationKind, ...] = ("frozen", "all", "random", "oracle")
+REPORTED_KINDS: tuple[EvaluationKind, ...] = ("frozen", "all", "zero_shot", "random", "oracle")
 SUBSET_COLUMNS = ("subset", "mask", "structures", "score", "tokens", "rank", "on_front", "unscored")
 PARETO_COLUMNS = ("tokens", "score", "name", "kind")
 POLICY_COLUMNS = (
@@ -47,7 +47,7 @@ def flat_metrics(inputs: ReportInputs, findings: Sequence[SubsetFinding], found:
         "swept_best_subset_tokens": best.tokens,
         "swept_all_score": full.score,
         "swept_all_tokens": full.tokens,
-        "prefill_share": prefill_share(inputs.matrix),
+        "prefill_share": prefill(inputs.matrix.tokens).share,
     }
     for kind in REPORTED_KINDS:
         standing = first_of_kind(found, kind)

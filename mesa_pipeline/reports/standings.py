@@ -9,7 +9,10 @@ from mesa_pipeline.evaluation.evaluate import EvaluationKind
 from mesa_pipeline.evaluation.held_out import Comparison, TestResult
 from mesa_pipeline.evaluation.statistics import MeanStd, mean_and_sample_std
 
-KIND_ORDER: tuple[EvaluationKind, ...] = ("frozen", "all", "single", "fixed", "lookup", "route", "random", "oracle")
+KIND_ORDER: tuple[EvaluationKind, ...] = (
+    *("frozen", "all", "single", "fixed", "lookup", "route", "executable"),
+    *("zero_shot", "random", "oracle"),
+)
 
 
 @dataclass(frozen=True)

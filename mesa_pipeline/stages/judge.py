@@ -2,13 +2,13 @@
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 
-from mesa_pipeline.artifacts import exclusive, write_sealed_json
+from mesa_pipeline.artifacts import exclusive, read_json, write_sealed_json
 from mesa_pipeline.errors import ConfigError
-from mesa_pipeline.evaluation.held_out import FROZEN_ROW
-from mesa_pipeline.evaluation.panel import agreements, judge_rows, panel_of
+from mesa_pipeline.evaluation.held_out import FROZEN_ROW, TestResult
+from mesa_pipeline.evaluation.panel import JudgedSeed, agreements, judge_rows, panel_of
 from mesa_pipeline.evaluation.rewards import Judgement, Reward
 from mesa_pipeline.stages.context import StageContext
 from mesa_pipeline.stages.models import open_judges, open_reading
@@ -39,7 +39,8 @@ def judge(context: StageContext, seed: int) -> Summary:
         raise ConfigError(
             "no further judge is named; add some under evaluation.judges, each with name, base_url, model and key_variable"
         )
-    answers = _answers(context, seed)
+    tested = read_test(context, seed)
+    answers = _answers(context, tested)
     scores: list[list[float | None]] = []
     failed: list[str] = []
     for name, reward in judges.items():
@@ -51,16 +52,30 @@ def judge(context: StageContext, seed: int) -> Summary:
             if judgement.error
         ]
     panel = panel_of(tuple(judges), [answer.system for answer in answers], scores)
-    rows, pairs = judge_rows(panel), agreements(panel)
+    judged = JudgedSeed(
+        seed=seed,
+        judges={name: reward.name for name, reward in judges.items()},
+        manifest_sha256=tested.receipt.manifest_sha256,
+        outcomes_sha256=tested.receipt.outcomes_sha256,
+        rows=judge_rows(panel),
+        agreements=agreements(panel),
+    )
     with exclusive(context.layout):
-        names = {name: reward.name for name, reward in judges.items()}
-        content = {"seed": seed, "judges": names, "rows": [asdict(r) for r in rows], "agreements": [asdict(p) for p in pairs]}
-        write_sealed_json(context.layout.judgements(seed), content)
+        write_sealed_json(context.layout.judgements(seed), judged.to_json())
     facts: dict[str, object] = {
-        f"{row.judge}: {row.system}": "-" if row.accuracy is None else f"{100 * row.accuracy:.1f}" for row in rows
+        f"{row.judge}: {row.system}": "-" if row.accuracy is None else f"{100 * row.accuracy:.1f}" for row in judged.rows
     }
     made = sum(score is not None for row in scores for score in row)
     return Summary(f"judge seed {seed}", made, 0, time.perf_counter() - started, tuple(failed), facts)
+
+
+def read_judgements(context: StageContext, seed: int) -> JudgedSeed:
+    """What the judges made of the test answers of a seed.
+
+    Raises:
+        ArtifactError: They were not asked, or what was kept of them was changed.
+    """
+    return JudgedSeed.from_json(read_json(context.layout.judgements(seed), f"mesa judge --seed {seed}"))
 
 
 @dataclass(frozen=True)
@@ -73,11 +88,10 @@ class _Asked:
     text: str
 
 
-def _answers(context: StageContext, seed: int) -> list[_Asked]:
+def _answers(context: StageContext, tested: TestResult) -> list[_Asked]:
     """The test answers of the frozen policy, then those of reading all five, in the order of the questions."""
-    choices = read_test(context, seed).choices
-    entries = read_manifest(context.layout).entries(read_split(context, seed).test)
-    found = [answer for entry in entries for answer in _of_episode(context, entry, choices)]
+    entries = read_manifest(context.layout).entries(read_split(context, tested.seed).test)
+    found = [answer for entry in entries for answer in _of_episode(context, entry, tested.choices)]
     return sorted(found, key=lambda answer: answer.system != FROZEN_ROW)
 
 

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -19,9 +19,11 @@ from mesa_pipeline.evaluation.ladder import ladder
 from mesa_pipeline.reports import ReportInputs, write_report
 from mesa_pipeline.stages.build import is_built
 from mesa_pipeline.stages.context import StageContext
-from mesa_pipeline.stages.models import open_reading, roles_played, structures_of
+from mesa_pipeline.stages.models import open_reading, structures_of
 from mesa_pipeline.stages.optimize import read_frozen
+from mesa_pipeline.stages.report_models import deciders, judged_seeds, makers
 from mesa_pipeline.stages.report_search import ablation_contexts, search_findings
+from mesa_pipeline.stages.spending import read_spending
 from mesa_pipeline.stages.split import read_split
 from mesa_pipeline.stages.storage import Manifest, read_manifest
 from mesa_pipeline.stages.sweep import is_swept
@@ -31,7 +33,7 @@ from mesa_pipeline.stages.timings import read_timings
 from mesa_pipeline.types import Summary
 
 STAMP_FILE = "inputs.json"
-REPORT_VERSION = 6
+REPORT_VERSION = 7
 """Raised when the report says something else for the same inputs."""
 logger = logging.getLogger(__name__)
 
@@ -72,15 +74,17 @@ def gather(context: StageContext) -> ReportInputs:
     if not swept:
         raise ArtifactError(f"no outcomes of {context.dataset!r} in {context.layout.workspace}; make them with `mesa sweep`")
     table = read_table(context, swept)
-    tests = _tests(context, table)
+    tests, searches = _tests(context, table), search_findings(context)
     return ReportInputs(
         dataset=context.dataset,
-        provenance=_provenance(context, manifest),
+        provenance=_provenance(context, manifest, deciders(tests, searches)),
         matrix=table.matrix,
         tests=tests,
         pooled=pooled_versus_all(tests, table.matrix, context.settings.evaluation) if tests else None,
-        searches=search_findings(context),
+        searches=searches,
         ablations={name: found for name, ablation in ablation_contexts(context).items() if (found := _tests(ablation, table))},
+        judged=judged_seeds(context, tests),
+        spending=read_spending(context.layout.workspace),
         splits=tuple(read_split(context, result.seed) for result in tests),
         build_seconds=_build_seconds(context, manifest),
         failures=_failures(context, manifest, table),
@@ -133,7 +137,7 @@ def _tests(context: StageContext, table: Table) -> tuple[TestResult, ...]:
     return tuple(found)
 
 
-def _provenance(context: StageContext, manifest: Manifest) -> dict[str, str]:
+def _provenance(context: StageContext, manifest: Manifest, decided: Mapping[str, str]) -> dict[str, str]:
     reading = open_reading(context.settings, context.layout)
     fitted_on = reading.reader.identity().get("fitted_on")
     return {
@@ -141,9 +145,10 @@ def _provenance(context: StageContext, manifest: Manifest) -> dict[str, str]:
         "profile": context.settings.profile_label,
         "episodes": f"{len(manifest.episodes):,}",
         "questions": f"{manifest.question_count:,}",
+        **makers(context),
         "reader": reading.reader.name + (f" (weights fitted on {fitted_on})" if fitted_on else ""),
         "reward": reading.reward.name,
-        **_language_model(context),
+        **decided,
         "embedder": context.settings.llm.embedder_name,
         "tokenizer": reading.counter.name,
         "lambda": f"{context.settings.search.lambda_:g}",
@@ -151,12 +156,6 @@ def _provenance(context: StageContext, manifest: Manifest) -> dict[str, str]:
         "settings": fingerprint(context.settings.model_dump(mode="json")),
         "data": manifest.fingerprint,
     }
-
-
-def _language_model(context: StageContext) -> dict[str, str]:
-    """The model of ``llm.chat`` and what it was asked to be; nothing where no role is played by one."""
-    roles = roles_played(context.settings)
-    return {"language model": f"{context.settings.llm.chat.model} ({', '.join(roles)})"} if roles else {}
 
 
 def _build_seconds(context: StageContext, manifest: Manifest) -> dict[str, tuple[float, ...]]:
@@ -190,6 +189,8 @@ def _fingerprint(inputs: ReportInputs) -> str:
         asdict(inputs.pooled) if inputs.pooled else None,
         [asdict(search) for search in inputs.searches],
         {name: [result.to_json() for result in results] for name, results in inputs.ablations.items()},
+        [asdict(judged) for judged in inputs.judged],
+        [asdict(line) for line in inputs.spending],
         [asdict(split) for split in inputs.splits],
         {code: list(values) for code, values in inputs.build_seconds.items()},
         inputs.failures,

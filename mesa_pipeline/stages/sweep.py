@@ -20,6 +20,7 @@ from mesa_pipeline.stages.context import StageContext
 from mesa_pipeline.stages.models import open_reading, structures_of, waits_for_endpoint
 from mesa_pipeline.stages.parallel import run_units, worker_count
 from mesa_pipeline.stages.retrieve import evidence_fingerprint, is_retrieved
+from mesa_pipeline.stages.spending import prefill_facts
 from mesa_pipeline.stages.storage import (
     EpisodeEntry,
     outcome_record,
@@ -66,6 +67,7 @@ def sweep(context: StageContext) -> Summary:
         remove_others(context.layout.outcomes("any").parent, manifest)
     kept = sum(entry.question_count for entry in asked) * len(subsets.ALL_SUBSETS) - run.made - run.missing
     facts: dict[str, object] = {"subsets": len(subsets.ALL_SUBSETS), "questions": sum(e.question_count for e in asked)}
+    facts |= prefill_facts(context, [entry for entry in asked if context.layout.outcomes(entry.key).exists()])
     return Summary("sweep", run.made, kept, time.perf_counter() - started, tuple(failed), facts)
 
 

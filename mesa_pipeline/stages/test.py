@@ -2,10 +2,11 @@
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from mesa_pipeline.artifacts import exclusive, fingerprint, read_json, write_sealed_json
-from mesa_pipeline.errors import ArtifactError
+from mesa_pipeline.errors import ArtifactError, ModelError
 from mesa_pipeline.evaluation.held_out import (
     FROZEN_ROW,
     Receipt,
@@ -14,7 +15,7 @@ from mesa_pipeline.evaluation.held_out import (
     held_out_test,
     outcomes_sha256,
 )
-from mesa_pipeline.policies import Policy
+from mesa_pipeline.policies import FittedPolicy
 from mesa_pipeline.policies.zero_shot import ZeroShotPolicy
 from mesa_pipeline.stages.context import StageContext
 from mesa_pipeline.stages.models import chat_opener
@@ -51,7 +52,7 @@ def test(context: StageContext, seed: int, tracker: Tracker) -> Summary:
     if not kept:
         parts = SplitOutcomes(train.matrix, validation.matrix, held_out.matrix)
         searched = read_result(context, seed)
-        result = held_out_test(frozen.fitted, parts, context.dataset, seed, receipt, context.settings, further)
+        result = _tested(context, frozen.fitted, parts, receipt, seed, further)
         with exclusive(context.layout):
             write_sealed_json(context.layout.test(seed), {"fingerprint": key, **result.to_json()})
             search = tracked_search(context, seed, searched["fingerprint"], searched["proposer"])
@@ -61,6 +62,24 @@ def test(context: StageContext, seed: int, tracker: Tracker) -> Summary:
         facts["questions_without_outcome"] = len(held_out.unswept)
     ablation = f" ({context.layout.ablation})" if context.layout.ablation else ""
     return Summary(f"test seed {seed}{ablation}", int(not kept), int(kept), time.perf_counter() - started, facts=facts)
+
+
+def _tested(
+    context: StageContext,
+    frozen: FittedPolicy,
+    parts: SplitOutcomes,
+    receipt: Receipt,
+    seed: int,
+    further: Sequence[ZeroShotPolicy],
+) -> TestResult:
+    try:
+        result = held_out_test(frozen, parts, context.dataset, seed, receipt, context.settings, further)
+    except ModelError as error:
+        raise ModelError(
+            f"no test of seed {seed}, as the language model's own choice is not known for every question: {error}; "
+            f"run `mesa test --seed {seed}` again: it asks for the missing ones alone"
+        ) from error
+    return replace(result, asked={policy.name: policy.model.name for policy in further})
 
 
 def read_test(context: StageContext, seed: int) -> TestResult:
@@ -82,7 +101,7 @@ def _receipt(context: StageContext, seed: int, manifest: str, outcomes: str) -> 
     return first if first.matches(manifest, outcomes) else new
 
 
-def _further_policies(context: StageContext) -> list[Policy]:
+def _further_policies(context: StageContext) -> list[ZeroShotPolicy]:
     """What is tested beside the baselines that need no model."""
     settings = context.settings
     if not settings.policies.zero_shot:
@@ -91,7 +110,7 @@ def _further_policies(context: StageContext) -> list[Policy]:
     return [ZeroShotPolicy(model, settings.llm.chat.max_concurrency)]
 
 
-def _test_fingerprint(context: StageContext, receipt: Receipt, further: Sequence[Policy]) -> str:
+def _test_fingerprint(context: StageContext, receipt: Receipt, further: Sequence[ZeroShotPolicy]) -> str:
     settings = context.settings
     sections = [settings.evaluation.model_dump(), settings.search.model_dump(), settings.policies.model_dump()]
     specs = [policy.spec() for policy in further]

@@ -91,6 +91,7 @@ def fake_test(matrix: OutcomeMatrix, split: Split, bonus: float = 0.0) -> TestRe
         ("best fixed", "fixed", best),
         *((f"lookup by {key} ({how})", "lookup", frozen) for key in ("domain", "capability") for how in ("raw", "shrunk")),
         ("route-to-one", "route", _constant(test, 1)),
+        ("LLM zero-shot", "zero_shot", best),
         ("random", "random", random_outcomes(test)),
         ("oracle", "oracle", outcomes_of(test, oracle_choices(test, LAMBDA), "oracle")),
     ]
