@@ -1,0 +1,128 @@
+"""Two judges, scripted, on the answers of a tested policy."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mesa_pipeline.artifacts import write_sealed_json
+from mesa_pipeline.config import load_settings
+from mesa_pipeline.errors import ConfigError
+from mesa_pipeline.evaluation.held_out import FROZEN_ROW
+from mesa_pipeline.stages.context import StageContext
+from mesa_pipeline.stages.judge import judge, read_judgements
+from mesa_pipeline.stages.report import report
+from mesa_pipeline.stages.split import read_split
+from mesa_pipeline.stages.storage import read_manifest, read_outcomes
+from mesa_pipeline.stages.test import read_test
+from mesa_pipeline.subsets import FULL_SUBSET
+from tests.conftest import REPOSITORY
+from tests.llm.misbehaving_server import Exchange, MisbehavingServer, say, status
+from tests.pipeline import SMALL, copy_of
+
+SEED = 0
+ASKS = 2
+
+
+def lenient_or_strict(exchange: Exchange) -> None:
+    """One judge finds everything right, the other nothing."""
+    say("yes" if exchange.request.body["model"] == "lenient" else "no")(exchange)
+
+
+@pytest.fixture
+def server() -> Iterator[MisbehavingServer]:
+    with MisbehavingServer(otherwise=lenient_or_strict) as server:
+        yield server
+
+
+@pytest.fixture
+def context(server: MisbehavingServer, finished: StageContext, tmp_path: Path) -> StageContext:
+    where = f"base_url: '{server.base_url}', key_variable: NO_SUCH_KEY"
+    judges = ", ".join(f"{{name: {name}, model: {name}, {where}}}" for name in ("lenient", "strict"))
+    overrides = [*SMALL, f"evaluation.judges=[{judges}]", f"evaluation.judge_asks={ASKS}", "llm.chat.max_attempts=1"]
+    copied = copy_of(finished, tmp_path)
+    return StageContext(copied.layout, load_settings(REPOSITORY / "params.yaml", overrides, {}))
+
+
+def f1_of(context: StageContext, system: str) -> np.ndarray:
+    """Token F1 of the answers that were judged, straight from the outcomes."""
+    choices, held_out = read_test(context, SEED).choices, set(read_split(context, SEED).test)
+    outcomes = [
+        outcome
+        for entry in read_manifest(context.layout).episodes
+        if entry.id in held_out
+        for outcome in read_outcomes(context.layout, entry.key)
+    ]
+    wanted: Callable[[str], int] = choices.__getitem__ if system == FROZEN_ROW else lambda _: FULL_SUBSET
+    return np.array([outcome.score for outcome in outcomes if outcome.subset == wanted(outcome.question_id)])
+
+
+def test_every_judge_scores_every_answer_and_the_report_shows_them(context: StageContext, server: MisbehavingServer):
+    summary = judge(context, SEED)
+    assert summary.failed == ()
+    judged = read_judgements(context, SEED)
+    accuracy = {(row.judge, row.system): row.accuracy for row in judged.rows}
+    for system in (FROZEN_ROW, "all"):
+        f1 = f1_of(context, system)
+        assert accuracy["reward", system] == pytest.approx(f1.mean())
+        assert (accuracy["lenient", system], accuracy["strict", system]) == (1.0, 0.0)
+        assert accuracy["majority", system] == pytest.approx((f1 >= 0.5).mean())  # the other two cancel out
+    pairs = {(pair.first, pair.second): pair for pair in judged.agreements}
+    assert pairs["lenient", "strict"].agreement == 0.0
+    assert pairs["lenient", "strict"].answers == summary.made / 3
+    assert judged.judges["strict"].startswith("llm_judge:strict (")
+
+    report(context)
+    document = (context.layout.report / "report.md").read_text()
+    assert "## Judges" in document
+    assert "Accuracy by judge" in document
+    asked = len(server.requests)
+    assert judge(context, SEED).made == summary.made
+    assert len(server.requests) == asked
+
+
+def test_an_answer_without_a_verdict_is_listed_left_out_and_asked_about_again(context: StageContext, server: MisbehavingServer):
+    entry = read_manifest(context.layout).entries(read_split(context, SEED).test)[0]
+    spoilt = next(outcome.answer for outcome in read_outcomes(context.layout, entry.key) if outcome.subset == FULL_SUBSET)
+
+    def fails_at_one(exchange: Exchange) -> None:
+        is_spoilt = exchange.request.body["model"] == "strict" and spoilt in exchange.request.text
+        (status(500, "out of memory") if is_spoilt else lenient_or_strict)(exchange)
+
+    server.otherwise = fails_at_one
+    failed = judge(context, SEED).failed
+    assert failed
+    assert all("strict on question" in line and "out of memory" in line for line in failed)
+    rows = {(row.judge, row.system): row for row in read_judgements(context, SEED).rows}
+    row = rows["strict", "all"]
+    assert row.unjudged >= 1
+    assert row.judged + row.unjudged == rows["lenient", "all"].judged
+    assert row.accuracy == 0.0
+
+    server.otherwise = lenient_or_strict
+    server.requests.clear()
+    assert judge(context, SEED).failed == ()
+    assert server.requests
+    assert all(request.body["model"] == "strict" and spoilt in request.text for request in server.requests)
+
+
+def test_judgements_on_another_policy_are_left_out_of_the_report(context: StageContext):
+    judge(context, SEED)
+    path = context.layout.judgements(SEED)
+    judged = read_judgements(context, SEED)
+    write_sealed_json(path, {**judged.to_json(), "manifest_sha256": "another"})
+    report(context)
+    assert "## Judges" not in (context.layout.report / "report.md").read_text()
+
+
+def test_without_judges_it_says_how_to_name_some(finished: StageContext):
+    with pytest.raises(ConfigError, match=r"evaluation\.judges"):
+        judge(finished, SEED)
+
+
+@pytest.mark.parametrize("names", [("majority",), ("reward",), ("a", "a")])
+def test_judges_that_the_table_could_not_tell_apart_are_refused(names: tuple[str, ...]):
+    judges = ", ".join(f"{{name: {name}, base_url: 'http://h/v1', model: m, key_variable: K}}" for name in names)
+    with pytest.raises(ConfigError, match="a name of its own"):
+        load_settings(REPOSITORY / "params.yaml", [f"evaluation.judges=[{judges}]"], {})
