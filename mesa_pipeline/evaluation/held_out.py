@@ -80,6 +80,7 @@ class TestResult:
         receipt: What was tested on what, and when.
         others: Masks that every other row chose, by its name, in the order of the question ids; random chooses none.
         asked: The language model behind a row that one decides, by the row's name.
+        earlier: Receipts of other tests of this split seed, oldest first: who has tested and chosen again has seen the answers.
     """
 
     dataset: str
@@ -91,6 +92,7 @@ class TestResult:
     receipt: Receipt
     others: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     asked: Mapping[str, str] = field(default_factory=dict)
+    earlier: tuple[Receipt, ...] = ()
 
     @property
     def inflation(self) -> float:
@@ -126,6 +128,7 @@ class TestResult:
             receipt=Receipt(**value["receipt"]),
             others={name: tuple(masks) for name, masks in value.get("others", {}).items()},
             asked=dict(value.get("asked", {})),
+            earlier=tuple(Receipt(**receipt) for receipt in value.get("earlier", ())),
         )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from mesa_pipeline.evaluation.held_out import TestResult
 from mesa_pipeline.evaluation.prefill import prefill
 from mesa_pipeline.outcomes import OutcomeMatrix
 from mesa_pipeline.reports import figures, metrics, tables, text
@@ -193,12 +194,16 @@ def _capped(lines: Sequence[str]) -> tuple[str, ...]:
     return (*lines[:MAX_LINES], *((f"and {text.number(more)} more",) if more > 0 else ()))
 
 
+def _earlier(test: TestResult) -> str:
+    return f"; {text.plural(len(test.earlier), 'other test')} of this seed before" if test.earlier else ""
+
+
 def _provenance_section(inputs: ReportInputs) -> Section:
     receipts = [
         (
             f"Test receipt, split seed {test.seed}",
             f"policy {test.receipt.manifest_sha256[:12]}, outcomes {test.receipt.outcomes_sha256[:12]}, "
-            f"{test.receipt.tested_at}",
+            f"{test.receipt.tested_at}{_earlier(test)}",
         )
         for test in sorted(inputs.tests, key=lambda test: test.seed)
     ]

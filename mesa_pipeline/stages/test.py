@@ -45,7 +45,8 @@ def test(context: StageContext, seed: int, tracker: Tracker) -> Summary:
     frozen.require_strong()
     split = read_split(context, seed)
     train, validation, held_out = (read_table(context, ids) for ids in (split.train, split.val, split.test))
-    receipt = _receipt(context, seed, frozen.manifest_sha256, outcomes_sha256(held_out.matrix))
+    known = _receipts(context, seed)
+    receipt = _receipt(known, frozen.manifest_sha256, outcomes_sha256(held_out.matrix))
     further = _further_policies(context)
     key = _test_fingerprint(context, receipt, further)
     kept = _stored_fingerprint(context, seed) == key
@@ -54,6 +55,7 @@ def test(context: StageContext, seed: int, tracker: Tracker) -> Summary:
         searched = read_result(context, seed)
         result = _tested(context, frozen.fitted, parts, receipt, seed, further)
         with exclusive(context.layout):
+            result = replace(result, earlier=tuple(other for other in known if other != receipt))
             write_sealed_json(context.layout.test(seed), {"fingerprint": key, **result.to_json()})
             search = tracked_search(context, seed, searched["fingerprint"], searched["proposer"])
             tracker.test(search, _metrics(result))
@@ -91,14 +93,19 @@ def read_test(context: StageContext, seed: int) -> TestResult:
     return TestResult.from_json(read_json(context.layout.test(seed), f"mesa test --seed {seed}"))
 
 
-def _receipt(context: StageContext, seed: int, manifest: str, outcomes: str) -> Receipt:
+def _receipts(context: StageContext, seed: int) -> tuple[Receipt, ...]:
+    """Of every test of this split seed so far."""
+    try:
+        stored = read_test(context, seed)
+    except ArtifactError:
+        return ()
+    return (*stored.earlier, stored.receipt)
+
+
+def _receipt(known: Sequence[Receipt], manifest: str, outcomes: str) -> Receipt:
     """The first receipt for this policy on these outcomes, or a new one."""
     new = Receipt(manifest, outcomes, datetime.now(UTC).isoformat(timespec="seconds"))
-    try:
-        first = read_test(context, seed).receipt
-    except ArtifactError:
-        return new
-    return first if first.matches(manifest, outcomes) else new
+    return next((receipt for receipt in known if receipt.matches(manifest, outcomes)), new)
 
 
 def _further_policies(context: StageContext) -> list[ZeroShotPolicy]:
@@ -140,8 +147,9 @@ def _metrics(result: TestResult) -> dict[str, float | None]:
 
 def _facts(result: TestResult) -> dict[str, object]:
     frozen, everything = result.row(FROZEN_ROW), result.row("all")
-    return {
+    facts: dict[str, object] = {
         "policy": result.frozen,
         "score": f"{100 * frozen.evaluation.score:.2f} (all: {100 * everything.evaluation.score:.2f})",
         "tokens": f"{frozen.evaluation.tokens:,.0f} (all: {everything.evaluation.tokens:,.0f})",
     }
+    return facts | ({"other_tests_of_this_seed": len(result.earlier)} if result.earlier else {})

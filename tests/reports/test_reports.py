@@ -227,3 +227,11 @@ def test_cost_points_are_over_the_test_questions(inputs: ReportInputs, tmp_path:
     assert float(points["S+T+G+V+R"]["tokens"]) == pytest.approx(np.mean([worth.tokens for worth in full]), abs=1e-6)
     assert points["frozen policy"]["kind"] == "policy"
     assert len(points) == 32
+
+
+def test_other_tests_of_a_split_are_counted(inputs: ReportInputs) -> None:
+    first, *rest = inputs.tests
+    again = dataclasses.replace(first, earlier=(dataclasses.replace(first.receipt, manifest_sha256="another"),))
+    assert "of this seed before" not in render_markdown(make_report(inputs))
+    shown = render_markdown(make_report(dataclasses.replace(inputs, tests=(again, *rest))))
+    assert shown.count("1 other test of this seed before") == 1

@@ -15,10 +15,12 @@ from mesa_pipeline.config import load_settings
 from mesa_pipeline.errors import ArtifactError, DataError
 from mesa_pipeline.stages.ingest import ingest
 from mesa_pipeline.stages.models import open_reading
+from mesa_pipeline.stages.optimize import optimize
 from mesa_pipeline.stages.retrieve import retrieve
 from mesa_pipeline.stages.split import read_split, split
 from mesa_pipeline.stages.storage import read_manifest, read_outcomes
 from mesa_pipeline.stages.table import read_table
+from mesa_pipeline.stages.test import read_test
 from mesa_pipeline.stages.test import test as run_test
 from mesa_pipeline.tracking import NullTracker
 from tests.conftest import REPOSITORY
@@ -74,6 +76,21 @@ def test_the_same_frozen_policy_is_tested_once(finished, tmp_path):
     before = json.loads(context.layout.test(0).read_text())["receipt"]
     conclude(context)
     assert json.loads(context.layout.test(0).read_text())["receipt"] == before
+
+
+def test_every_test_of_a_split_leaves_its_receipt(finished, tmp_path):
+    """Of two policies in turn: the first test of each is remembered, whichever is tested last."""
+    context = copy_of(finished, tmp_path)
+    other = with_settings(context, "search.select=one-se-cheapest")
+    first = read_test(context, 0).receipt
+    for tested in (other, context, context):
+        optimize(tested, 0, NullTracker())
+        summary = run_test(tested, 0, NullTracker())
+        assert summary.facts["other_tests_of_this_seed"] == 1
+    found = read_test(context, 0)
+    assert found.receipt == first
+    assert [receipt.outcomes_sha256 for receipt in found.earlier] == [first.outcomes_sha256]
+    assert found.earlier[0].manifest_sha256 != first.manifest_sha256
 
 
 def test_the_search_opens_no_test_outcomes(finished, tmp_path):
