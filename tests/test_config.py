@@ -71,3 +71,28 @@ def test_a_missing_file_is_named(tmp_path):
 
 def test_environment_variables_without_a_section_are_not_settings():
     assert load_settings(PARAMS, environment={"MESA_DEV_DATA": "/x"}) == load_settings(PARAMS, environment={})
+
+
+@pytest.mark.parametrize("profile", ["offline", "local-llm", "paper"])
+def test_a_profile_as_it_stands_labels_results_with_its_name(profile):
+    assert load_settings(PARAMS, environment={}, profile=profile).profile_label == profile
+
+
+def test_what_is_changed_of_a_profile_is_part_of_its_label():
+    changed = load_settings(PARAMS, ["llm.chat.model=tiny", "run.workers=1"], {}, profile="paper")
+    assert changed.profile_label == "paper, but for llm.chat.model"
+    environment = {"MESA_READING__READER": "llm"}
+    assert load_settings(PARAMS, environment=environment).profile_label == "offline, but for reading.reader"
+
+
+def test_a_profile_is_not_to_be_had_by_its_name_alone():
+    with pytest.raises(ConfigError, match="choose one with --profile"):
+        load_settings(PARAMS, ["profile=paper"], {})
+
+
+def test_the_paper_s_profile_has_the_paper_s_numbers():
+    paper = load_settings(PARAMS, environment={}, profile="paper")
+    assert paper.llm.chat.model == "Qwen/Qwen3-32B"
+    assert paper.llm.embedder_name == "Qwen/Qwen3-Embedding-4B"
+    assert (paper.search.lambda_, paper.search.ucb.beta, paper.search.iterations) == (1e-6, 0.08, 30)
+    assert (paper.structures.vector.top_k, paper.structures.raw.top_k) == (5, 3)

@@ -141,6 +141,12 @@ def _handler_of(server: MisbehavingServer) -> type[BaseHTTPRequestHandler]:
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            self._play(body)
+
+        def do_GET(self) -> None:
+            self._play({})
+
+        def _play(self, body: Mapping[str, Any]) -> None:
             headers = {name.lower(): value for name, value in self.headers.items()}
             server.play(Logged(self.path, body, headers, time.monotonic()), self)
 
