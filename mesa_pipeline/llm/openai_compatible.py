@@ -47,9 +47,12 @@ class OpenAIChat:
 
     @property
     def name(self) -> str:
-        """Model and sampling, such as ``Qwen/Qwen3-32B (temperature 0, 512 tokens, no thinking)``."""
+        """Model and sampling, such as ``Qwen/Qwen3-32B (temperature 0, 512 of 32768 tokens, no thinking)``.
+
+        The context is part of it, since what does not fit is cut.
+        """
         settings, sampling = self.endpoint.settings, self.sampling
-        parts = [f"temperature {sampling.temperature:g}", f"{sampling.max_tokens} tokens"]
+        parts = [f"temperature {sampling.temperature:g}", f"{sampling.max_tokens} of {settings.context_tokens} tokens"]
         if settings.chat_template_kwargs:
             parts.append("thinking" if settings.thinking else "no thinking")
         if self._schema is not None:

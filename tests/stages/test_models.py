@@ -126,6 +126,7 @@ S, G, T, V = {"S memory", "S evidence"}, {"G memory", "G evidence"}, {"T evidenc
         ("llm.chat.thinking=true", S | G | T),
         ("llm.chat.chat_template_kwargs=false", S | G | T),
         ("llm.chat.json_schema=false", G),
+        ("llm.chat.context_tokens=16000", S | G | T),
         ("llm.embeddings.model=another", V | T | {"T memory"}),
         ("llm.roles.summarize.temperature=0.5", S),
         ("llm.roles.summarize.max_tokens=99", S),
