@@ -105,7 +105,7 @@ def test_the_name_tells_models_apart_by_all_that_is_sent(open_client: OpenClient
         open_client(model="another").chat().name,
         open_client(context_tokens=9999).chat().name,
     ]
-    assert names[0] == "Qwen/Qwen3-32B (temperature 0, 64 tokens, no thinking)"
+    assert names[0] == "Qwen/Qwen3-32B (temperature 0, 64 of 32768 tokens, no thinking)"
     assert len(set(names)) == len(names)
     assert open_client(json_schema=False).chat(schema=SCHEMA).name == names[0]
 
