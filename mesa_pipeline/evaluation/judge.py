@@ -16,6 +16,8 @@ PROMPT = Path(__file__).parent / "prompts" / "judge.md"
 VERDICT = re.compile(r"(?<!\w)(yes|no)(?!\w)", re.IGNORECASE)
 AGAIN = "That holds no verdict. Reply with one word: yes if the candidate is right, no if it is not."
 NOTHING = "(nothing)"
+VERDICT_SCHEMA = {"type": "string", "enum": ["yes", "no"]}
+"""For endpoints that enforce one; what it lets through is read like any other reply."""
 UNREADABLE = "the judge's reply holds neither yes nor no"
 MAX_REPLY_CHARS = 400
 

@@ -12,7 +12,7 @@ from typing import Any, Literal, ParamSpec, TypeVar
 from mesa_pipeline.artifacts import LEDGER, REPLIES, VECTORS, Layout
 from mesa_pipeline.config import ENDPOINT, ChatSettings, EndpointSettings, JudgeSettings, LocalSettings, Settings, secret
 from mesa_pipeline.errors import ConfigError
-from mesa_pipeline.evaluation.judge import LlmJudge
+from mesa_pipeline.evaluation.judge import VERDICT_SCHEMA, LlmJudge
 from mesa_pipeline.evaluation.rewards import Reward, TokenF1
 from mesa_pipeline.evaluation.sweep import Reading
 from mesa_pipeline.llm import ChatModel, Embedder, OpenChat, Role
@@ -116,7 +116,7 @@ def open_reading(settings: Settings, layout: Layout) -> Reading:
         LlmReader(chat("answer")) if settings.reading.reader == "llm" else ExtractiveReader(settings.reading.extractive)
     )
     reward: Reward = (
-        LlmJudge(chat("judge"), settings.evaluation.judge_asks)
+        LlmJudge(chat("judge", verdict_schema(settings)), settings.evaluation.judge_asks)
         if settings.evaluation.reward == "llm_judge"
         else TokenF1(layout.dataset)
     )
@@ -154,11 +154,16 @@ def waits_for_endpoint(settings: Settings, stage: Literal["build", "retrieve", "
 
 def open_judges(settings: Settings, workspace: Path) -> dict[str, LlmJudge]:
     """The further judges of the settings, by name."""
-    asks = settings.evaluation.judge_asks
+    asks, schema = settings.evaluation.judge_asks, verdict_schema(settings)
     return {
-        judge.name: LlmJudge(_chat(settings, judge_endpoint(settings, judge), workspace, "judge", None), asks)
+        judge.name: LlmJudge(_chat(settings, judge_endpoint(settings, judge), workspace, "judge", schema), asks)
         for judge in settings.evaluation.judges
     }
+
+
+def verdict_schema(settings: Settings) -> Mapping[str, Any] | None:
+    """What a judge may reply; ``None`` for anything."""
+    return VERDICT_SCHEMA if settings.evaluation.judge_constrained else None
 
 
 def judge_endpoint(settings: Settings, judge: JudgeSettings) -> ChatSettings:
