@@ -18,7 +18,7 @@ from mesa_pipeline.subsets import STRUCTURE_CODES
 from tests.conftest import REPOSITORY
 from tests.llm.misbehaving_server import Exchange, Logged, chat, usage, well
 
-MAX_TOKENS = {"summarize": 901, "extract": 902, "answer": 904, "judge": 8, "select": 905, "propose": 906}
+MAX_TOKENS = {"summarize": 901, "extract": 902, "check": 903, "answer": 904, "judge": 8, "select": 905, "propose": 906}
 """By which the roles' requests are told apart."""
 ROLES = {tokens: role for role, tokens in MAX_TOKENS.items()}
 PROMPT_TOKENS, CACHED_TOKENS, REPLY_TOKENS = 100, 60, 10
@@ -56,6 +56,7 @@ def reply_of(request: Logged) -> str:
         "summarize": f"SUMMARY:\nStep 1: noted {word}",
         "judge": "no" if number % 3 else "yes",
         "select": "STGVR"[number % 5],
+        "check": "SUFFICIENT",
     }
     return plain.get(role, f"It is in room {word}.")
 
