@@ -35,6 +35,7 @@ POLICY_COLUMNS = (
 
 def flat_metrics(inputs: ReportInputs, findings: Sequence[SubsetFinding], found: Sequence[Standing]) -> dict[str, float]:
     """Figures by name; those that are unknown are absent."""
+    swept = prefill(inputs.matrix.tokens)
     best, full = findings[0], next(finding for finding in findings if finding.mask == subsets.FULL_SUBSET)
     metrics: dict[str, float] = {
         "questions": len(inputs.matrix),
@@ -47,7 +48,9 @@ def flat_metrics(inputs: ReportInputs, findings: Sequence[SubsetFinding], found:
         "swept_best_subset_tokens": best.tokens,
         "swept_all_score": full.score,
         "swept_all_tokens": full.tokens,
-        "prefill_share": prefill(inputs.matrix.tokens).share,
+        "prefill_naive_tokens": swept.naive,
+        "prefill_shared_tokens": swept.shared,
+        "prefill_share": swept.share,
     }
     for kind in REPORTED_KINDS:
         standing = first_of_kind(found, kind)
