@@ -14,7 +14,7 @@ from mesa_pipeline.policies.base import PolicyInput
 from mesa_pipeline.policies.zero_shot import ZeroShotPolicy
 from mesa_pipeline.reading.llm import LlmReader
 from mesa_pipeline.search.proposers import open_proposer
-from mesa_pipeline.stages.models import chat_opener, structures_of
+from mesa_pipeline.stages.models import chat_opener, structures_of, verdict_schema
 from mesa_pipeline.subsets import ALL_SUBSETS
 from mesa_pipeline.types import ComposedEvidence, Question, Section, Step, Trajectory
 from tests.search.proposers.requests import request
@@ -86,9 +86,8 @@ def test_it_answers_and_judges(chat: OpenChat, local: Settings, spent: Callable[
     composed = ComposedEvidence((Section("T", "Step 0: open the drawer. You see a key.", 12),))
     answer = LlmReader(chat("answer")).answer(QUESTION.text, TRAJECTORY.task, composed)
     assert answer.error is None
-    judgement = LlmJudge(chat("judge"), local.evaluation.judge_asks).judge(QUESTION, TRAJECTORY.task, answer.text)
-    assert judgement.score in (0.0, 1.0, None)
-    assert judgement.reply is not None
+    judge = LlmJudge(chat("judge", verdict_schema(local)), local.evaluation.judge_asks)
+    assert judge.judge(QUESTION, TRAJECTORY.task, answer.text).score in (0.0, 1.0)
     assert {"answer", "judge"} <= spent().keys()
 
 

@@ -135,6 +135,7 @@ S, G, T, V = {"S memory", "S evidence"}, {"G memory", "G evidence"}, {"T evidenc
         ("llm.roles.answer.max_tokens=99", set()),
         ("llm.roles.judge.temperature=0.5", set()),
         ("evaluation.judge_asks=1", set()),
+        ("evaluation.judge_constrained=true", set()),
     ],
 )
 def test_another_model_or_sampling_makes_again_what_comes_of_it(tmp_path: Path, override: str, made_again: set[str]):
