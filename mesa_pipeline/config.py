@@ -354,6 +354,13 @@ class Settings(Section):
     tracking: TrackingSettings
     run: RunSettings
 
+    @field_validator("ablations")
+    @classmethod
+    def _distinct(cls, ablations: tuple[Variation, ...]) -> tuple[Variation, ...]:
+        if len({ablation.key for ablation in ablations}) < len(ablations):
+            raise ValueError("two ablations share a folder; their names must differ in more than case, spaces and hyphens")
+        return ablations
+
     @property
     def profile_label(self) -> str:
         """What results are labelled with: the profile's name, and which of its settings are not as the profile has them."""
@@ -455,9 +462,14 @@ def _with_overrides(values: dict[str, Any], overrides: Sequence[str], origin: st
         return Settings.model_validate(values)
     except ValidationError as error:
         problems = "; ".join(
-            f"{'.'.join(str(part) for part in problem['loc'])}: {problem['msg'].lower()}" for problem in error.errors()
+            f"{'.'.join(str(part) for part in problem['loc'])}: {_lowered(problem['msg'])}" for problem in error.errors()
         )
         raise ConfigError(f"{origin}: {problems}") from error
+
+
+def _lowered(message: str) -> str:
+    """The message as the rest of a sentence; what it quotes keeps its case."""
+    return message[:1].lower() + message[1:]
 
 
 def _parse_value(text: str, origin: str) -> Any:

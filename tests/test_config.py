@@ -35,6 +35,8 @@ def test_an_override_beats_the_environment_which_beats_the_file():
         ("splits.ratio=[1, 2]", "splits.ratio"),
         ("splits.seeds=[0, 0]", "a seed stands twice"),
         ("search.slots=[explore, explore]", "a slot stands twice"),
+        ("ablations=[{name: a b, set: []}, {name: A-b, set: []}]", "two ablations share a folder"),
+        ("ablations=[{name: ../up, set: []}]", "should match pattern '^[A-Z"),
         ("search.lambda=.inf", "search.lambda: input should be a finite number"),
         ("search.lambda={", "YAML"),
         ("llm.chat.base_url=http://me:secret@host/v1", "llm.chat.base_url"),
@@ -43,7 +45,7 @@ def test_an_override_beats_the_environment_which_beats_the_file():
     ],
 )
 def test_a_wrong_override_is_named(override, said):
-    with pytest.raises(ConfigError, match=said.replace(".", r"\.")):
+    with pytest.raises(ConfigError, match=said.replace(".", r"\.").replace("^[", r"\^\[")):
         load_settings(PARAMS, [override], {})
 
 
