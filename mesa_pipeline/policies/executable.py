@@ -93,9 +93,11 @@ class ExecutablePolicy(Policy):
         """
         return self.fit_encoded(encode_rows(train, context), context)
 
-    def fit_encoded(self, rows: Encoded, context: FitContext) -> State:
-        """``fit`` on rows that ``encode_rows`` made."""
-        return self.sandbox.fit(self.source, rows.shown_to(self), context_json(context)) if self.code.has_fit else {}
+    def fit_encoded(self, rows: Encoded, context: FitContext, hash_seed: HashSeed = 0) -> State:
+        """``fit`` on rows that ``encode_rows`` made, under one of two hash seeds."""
+        if not self.code.has_fit:
+            return {}
+        return self.sandbox.fit(self.source, rows.shown_to(self), context_json(context), hash_seed)
 
     def select(self, state: State, question: PolicyInput) -> int:
         return self.select_many(state, [question])[0]

@@ -14,6 +14,7 @@ programs to read.
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,6 +55,14 @@ class SearchStore:
     def find(self, kind: str, candidate: str) -> Event | None:
         """The event of a kind on a candidate, if it happened."""
         return next((event for event in self.of(kind) if event["id"] == candidate), None)
+
+    def spent(self, iterations: int) -> dict[str, int]:
+        """What the proposals of the first iterations cost, by what was counted, such as ``prompt_tokens``."""
+        total: Counter[str] = Counter()
+        for event in self.of(PROPOSED):
+            if event["iteration"] <= iterations:
+                total.update(event["spent"])
+        return dict(total)
 
     def put_source(self, source: str) -> str:
         """Keep a source; returns its hash."""

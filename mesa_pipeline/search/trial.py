@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from mesa_pipeline import subsets
+from mesa_pipeline.artifacts import dump_json
 from mesa_pipeline.errors import ArtifactError, GateError, PolicyError
 from mesa_pipeline.policies.executable import ExecutablePolicy, gated_code
 from mesa_pipeline.policies.sandbox import Sandbox
@@ -54,6 +55,8 @@ def tried(code: PolicyCode, title: str, data: SearchData, sandbox: Sandbox) -> T
     policy = ExecutablePolicy(title, code.source, sandbox)
     try:
         state = policy.fit_encoded(data.rows, data.context)
+        if dump_json(policy.fit_encoded(data.rows, data.context, hash_seed=1)) != dump_json(state):
+            return Invalid("not deterministic: fit learns something else under another hash seed; sort sets before use")
         if found := memorised_state(state, _texts(data)):
             return Invalid(f"memorised: {found[0].message}")
         masks = np.array(policy.select_encoded(state, data.questions), dtype=np.int64)

@@ -2,6 +2,7 @@
 
 import shutil
 import time
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,6 @@ from mesa_pipeline.types import Summary
 
 RESULT_FILE = "search.json"
 SEARCH_FOLDER = "search"
-KEY_FILE = "key.json"
 FROZEN_FOLDER = "frozen"
 CHOSEN_BY = {"iterations", "select", "lcb_z", "refit"}
 """Settings of how far a search goes and of what is chosen from it; they change nothing that any iteration finds."""
@@ -88,7 +88,7 @@ def read_archive(context: StageContext, seed: int) -> Archive:
         ArtifactError: There has been no search, or its log is damaged.
     """
     result = read_result(context, seed)
-    store = SearchStore(context.layout.policy(seed) / SEARCH_FOLDER)
+    store = SearchStore(context.layout.policy(seed) / SEARCH_FOLDER / result["search"])
     return fold(store, before=result["iterations"] + 1)
 
 
@@ -124,7 +124,6 @@ class _Job:
         settings = self._context.settings
         sandbox = open_sandbox(settings.policies.sandbox)
         require_strong(sandbox, "template" if self._proposer.trusted else "llm")
-        (self._folder / RESULT_FILE).unlink(missing_ok=True)
         context = FitContext.of(settings, self._seed)
         data = SearchData.of(self._train.matrix, self._validation.matrix, context)
         store = self._open_store()
@@ -145,31 +144,24 @@ class _Job:
             fitted = FittedPolicy(chosen.policy, chosen.state)
             values = fit_values(self._train.matrix, settings.policies.route_keys, context)
             frozen = self._folder / FROZEN_FOLDER
+            (self._folder / RESULT_FILE).unlink(missing_ok=True)
             freeze(frozen, fitted, self._provenance(), chosen.entry.validation, values, sandbox)
             is_champion = self._seed == settings.splits.seeds[0] and self._context.layout.ablation is None
             recorder.freeze(frozen, chosen.entry, champion=is_champion)
         left_out = len(self._validation.matrix) - len(data.validation)
-        write_sealed_json(self._folder / RESULT_FILE, {"fingerprint": self.key, **self._result(archive, chosen, left_out)})
+        result = self._result(archive, chosen, left_out, store.spent(settings.search.iterations))
+        write_sealed_json(self._folder / RESULT_FILE, {"fingerprint": self.key, **result})
 
     def _open_store(self) -> SearchStore:
-        """The store to continue in. One of another search is removed first.
+        """The store to continue in; searches with other settings lie beside it.
 
         An ablation that differs in what is chosen alone takes over the search made with the settings as they are.
         """
-        folder = self._folder / SEARCH_FOLDER
-        if not self._is_ours(folder):
-            _remove_folder(folder)
-            made = replace(self._context.layout, ablation=None).policy(self._seed) / SEARCH_FOLDER
-            if made != folder and self._is_ours(made):
-                _copy_folder(made, folder)
-            write_sealed_json(folder / KEY_FILE, {"key": self._search_key})
+        folder = self._folder / SEARCH_FOLDER / self._search_key
+        made = replace(self._context.layout, ablation=None).policy(self._seed) / SEARCH_FOLDER / self._search_key
+        if made.exists() and not folder.exists():
+            _copy_folder(made, folder)
         return SearchStore(folder)
-
-    def _is_ours(self, folder: Path) -> bool:
-        try:
-            return bool(read_json(folder / KEY_FILE, "mesa optimize")["key"] == self._search_key)
-        except ArtifactError:
-            return False
 
     def _searched_by(self) -> str:
         """Key of what the iterations find."""
@@ -209,7 +201,7 @@ class _Job:
             profile=settings.profile_label,
         )
 
-    def _result(self, archive: Archive, chosen: Chosen, left_out: int) -> dict[str, Any]:
+    def _result(self, archive: Archive, chosen: Chosen, left_out: int, spent: Mapping[str, int]) -> dict[str, Any]:
         search = self._context.settings.search
         return {
             "chosen": chosen.entry.id,
@@ -222,23 +214,18 @@ class _Job:
             "duplicates": sum(rejection.duplicate_of is not None for rejection in archive.rejections),
             "directions": [direction.id for direction in self._directions],
             "proposer": self._proposer.name,
+            "search": self._search_key,
+            "spent": spent,
         }
 
 
-def _remove_folder(folder: Path) -> None:
-    """The key goes first: a search that is half removed is nobody's to continue."""
-    try:
-        if folder.exists():
-            (folder / KEY_FILE).unlink(missing_ok=True)
-            shutil.rmtree(folder)
-    except OSError as error:
-        raise ArtifactError(f"cannot replace {folder}: {error.strerror}") from error
-
-
 def _copy_folder(made: Path, folder: Path) -> None:
-    """The key is left out: written last, it tells a whole copy from one that was stopped."""
+    """Copied under another name first, so that a copy that was stopped is nobody's to continue."""
+    unfinished = folder.with_name(f".{folder.name}.tmp")
     try:
-        shutil.copytree(made, folder, ignore=shutil.ignore_patterns(KEY_FILE))
+        shutil.rmtree(unfinished, ignore_errors=True)
+        shutil.copytree(made, unfinished)
+        unfinished.rename(folder)
     except OSError as error:
         raise ArtifactError(f"cannot copy {made} to {folder}: {error}; free space or choose another --workspace") from error
 
@@ -246,11 +233,13 @@ def _copy_folder(made: Path, folder: Path) -> None:
 def _facts(context: StageContext, seed: int) -> dict[str, object]:
     frozen, result = read_frozen(context, seed), read_result(context, seed)
     tried = f"{result['evaluated']} evaluated, {result['duplicates']} duplicates, {result['invalid']} invalid"
+    spent = ", ".join(f"{count:,} {what.replace('_', ' ')}" for what, count in sorted(result["spent"].items()))
     ratio = bonus_to_spread(read_archive(context, seed).arms(result["directions"], context.settings.search))
     return {
         "chosen": frozen.name,
         "validation_score": round(100 * frozen.validation.score, 2),
         "validation_tokens": round(frozen.validation.tokens),
         "candidates": f"{result['planned']} planned: {tried}",
+        **({"proposer spent": spent} if spent else {}),
         "bonus_to_spread": "unknown" if ratio is None else f"{ratio:.1f}",
     }

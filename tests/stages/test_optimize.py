@@ -2,6 +2,8 @@
 
 import dataclasses
 import json
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -39,8 +41,19 @@ def searched(context) -> dict[str, bytes]:
     return contents(context.layout.policy(SEED))
 
 
+def search_folder(context) -> Path:
+    """Of the search that the stored result came from."""
+    return context.layout.policy(SEED) / "search" / read_result(context, SEED)["search"]
+
+
 def log_of(context) -> bytes:
-    return (context.layout.policy(SEED) / "search" / "events.jsonl").read_bytes()
+    return (search_folder(context) / "events.jsonl").read_bytes()
+
+
+def forget(context) -> None:
+    """Leave nothing of the search."""
+    shutil.rmtree(search_folder(context))
+    (context.layout.policy(SEED) / "search.json").unlink()
 
 
 def test_the_result_counts_what_was_tried_and_names_what_was_chosen(finished):
@@ -56,7 +69,7 @@ def test_what_is_frozen_is_worth_what_the_archive_says(finished):
     validation = read_table(finished, read_split(finished, SEED).val).matrix
     assert evaluate_policy(frozen.fitted, validation, finished.settings.search.lambda_).objective == entry.validation.objective
     assert frozen.validation == entry.validation
-    store = SearchStore(finished.layout.policy(SEED) / "search")
+    store = SearchStore(search_folder(finished))
     chosen = frozen.fitted.choices(policy_inputs(validation, True))
     assert np.array_equal(chosen, store.choices(entry.behaviour).validation)
     assert frozen.fitted.state == store.state(store.find(EVALUATED, entry.id)["state"])
@@ -68,8 +81,7 @@ def test_test_outcomes_change_nothing_whatever_becomes_of_them(finished, tmp_pat
     held_out = set(read_split(finished, SEED).test)
     for name, fate in {"gone": lambda path: path.unlink(), "other": lambda path: path.write_bytes(b"{}\n")}.items():
         context = copy_of(finished, tmp_path / name)
-        (context.layout.policy(SEED) / "search.json").unlink()
-        (context.layout.policy(SEED) / "search" / "key.json").unlink()
+        forget(context)
         for entry in read_manifest(context.layout).episodes:
             if entry.id in held_out:
                 fate(context.layout.outcomes(entry.key))
@@ -108,11 +120,13 @@ def test_what_decides_on_the_choice_alone_searches_nothing_anew(override, contex
     "override",
     ["search.labels=false", "search.ucb.beta=0", "search.lambda=0.01", "search.max_structures=1", "search.slots=[explore]"],
 )
-def test_what_may_change_an_iteration_starts_anew(override, context):
-    before = contents(context.layout.policy(SEED))
+def test_what_may_change_an_iteration_is_another_search_and_leaves_the_first(override, context):
+    before, first = contents(context.layout.policy(SEED)), search_folder(context)
     after = searched(changed(context, override))
-    assert after["search/key.json"] != before["search/key.json"]
-    assert set(after) >= {"search.json", "search/events.jsonl", "frozen/manifest.json"}
+    assert search_folder(context) != first
+    kept = {name: content for name, content in before.items() if name.startswith("search/")}
+    assert kept.items() <= after.items()
+    assert searched(context).items() >= before.items()
 
 
 @pytest.mark.parametrize("override", ["run.workers=2", "evaluation.bootstrap_samples=300", "policies.lookup_keys=[[domain]]"])
@@ -122,8 +136,7 @@ def test_what_changes_no_result_makes_nothing_again(override, context):
 
 def test_two_workers_find_the_same(finished, context):
     context = changed(context, "run.workers=2")
-    (context.layout.policy(SEED) / "search" / "key.json").unlink()
-    (context.layout.policy(SEED) / "search.json").unlink()
+    forget(context)
     assert searched(context) == contents(finished.layout.policy(SEED))
 
 
