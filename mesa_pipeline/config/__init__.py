@@ -1,0 +1,50 @@
+"""Settings: ``params.yaml`` overlaid with ``MESA_*`` environment variables and explicit overrides.
+
+Loaded in ``cli`` and ``defs/resources`` only; everything below receives what it needs as arguments. Settings are frozen and
+reject unknown keys, so a misspelt one is an error and not a silent default.
+"""
+
+from mesa_pipeline.config.datasets import AmaBenchSettings, DatasetsSettings, SyntheticSettings
+from mesa_pipeline.config.llm import ENDPOINT, LOCAL, ChatSettings, EmbeddingsSettings, EndpointSettings, LocalSettings
+from mesa_pipeline.config.loading import load_settings, secret
+from mesa_pipeline.config.memory import Bm25Settings, ExtractiveSettings, RawSettings, TemporalSettings
+from mesa_pipeline.config.policies import (
+    EvaluationSettings,
+    JudgeSettings,
+    LlmProposerSettings,
+    PoliciesSettings,
+    PreviewsSettings,
+    SandboxSettings,
+    SearchSettings,
+    UcbSettings,
+)
+from mesa_pipeline.config.settings import Settings, TrackingSettings, Variation
+
+__all__ = [
+    "ENDPOINT",
+    "LOCAL",
+    "AmaBenchSettings",
+    "Bm25Settings",
+    "ChatSettings",
+    "DatasetsSettings",
+    "EmbeddingsSettings",
+    "EndpointSettings",
+    "EvaluationSettings",
+    "ExtractiveSettings",
+    "JudgeSettings",
+    "LlmProposerSettings",
+    "LocalSettings",
+    "PoliciesSettings",
+    "PreviewsSettings",
+    "RawSettings",
+    "SandboxSettings",
+    "SearchSettings",
+    "Settings",
+    "SyntheticSettings",
+    "TemporalSettings",
+    "TrackingSettings",
+    "UcbSettings",
+    "Variation",
+    "load_settings",
+    "secret",
+]
