@@ -55,6 +55,16 @@ def test_records_survive_the_round_trip(tmp_path_factory, records):
     assert not artifacts.is_current(path, "g")
 
 
+def test_a_file_nested_without_end_is_damaged(tmp_path):
+    path = tmp_path / "x.json"
+    path.write_text("[" * 100_000)
+    with pytest.raises(ArtifactError, match="damaged"):
+        artifacts.read_json(path, "make x")
+    with pytest.raises(ArtifactError, match="damaged"):
+        list(artifacts.read_records(path, "make x"))
+    assert not artifacts.is_current(path, "f")
+
+
 def test_a_write_broken_off_by_anything_leaves_nothing_behind(tmp_path):
     with pytest.raises(TypeError):
         artifacts.write_bytes(tmp_path / "x", "no bytes")

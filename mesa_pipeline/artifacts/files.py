@@ -64,7 +64,7 @@ def read_json(path: Path, made_by: str) -> dict[str, Any]:
     """
     try:
         value = json.loads(_read_bytes(path, made_by))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise _damaged(path, str(error), made_by) from error
     if not isinstance(value, dict) or not value:
         raise _damaged(path, "it holds no object", made_by)
@@ -86,7 +86,7 @@ def read_header(path: Path) -> dict[str, Any] | None:
     try:
         with path.open("rb") as file:
             header = json.loads(file.readline())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     return header if isinstance(header, dict) else None
 
@@ -139,7 +139,7 @@ def parse_object(line: bytes) -> dict[str, Any] | None:
     """The JSON object of a line, or ``None`` where it holds none."""
     try:
         value = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
 
