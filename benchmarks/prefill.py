@@ -51,12 +51,13 @@ class Swept:
     cost: Cost
 
 
-def swept(layout: Layout, entry: EpisodeEntry, counter: TokenCounter) -> Swept:
-    """Read an episode's outcomes, and count what its prompts hold beside evidence."""
+def swept(layout: Layout, entry: EpisodeEntry, counter: TokenCounter, only: str | None = None) -> Swept:
+    """Read the outcomes of an episode, or of one of its questions, and count what the prompts hold beside evidence."""
     rows = {question.id: np.full(len(ALL_SUBSETS), np.nan) for question in read_questions(layout, entry.key)}
     for outcome in read_outcomes(layout, entry.key):
         rows[outcome.question_id][outcome.subset - 1] = outcome.tokens
-    whole = {question_id: row for question_id, row in rows.items() if not np.isnan(row).any()}
+    wanted = {question_id: row for question_id, row in rows.items() if only in (None, question_id)}
+    whole = {question_id: row for question_id, row in wanted.items() if not np.isnan(row).any()}
     head, _, rest = Prompt.load(PROMPT).text.partition("$evidence")
     head_tokens = counter.count(Prompt(head).fill(task=read_task(layout, entry.key) or "(not given)"))
     texts = {question.id: question.text for question in read_questions(layout, entry.key)}
