@@ -51,7 +51,7 @@ class SandboxSettings(Section):
 
 
 class PoliciesSettings(Section):
-    shrinkage: Annotated[float, Field(ge=0)]
+    shrinkage: PositiveFloat
     lookup_keys: tuple[LabelKeys, ...]
     route_keys: LabelKeys
     zero_shot: bool

@@ -89,7 +89,10 @@ def read_archive(context: StageContext, seed: int) -> Archive:
     """
     result = read_result(context, seed)
     store = SearchStore(context.layout.policy(seed) / SEARCH_FOLDER / result["search"])
-    return fold(store, before=result["iterations"] + 1)
+    archive = fold(store, before=result["iterations"] + 1)
+    if len(archive.entries) - 1 + len(archive.rejections) != result["planned"]:
+        raise ArtifactError(f"the log in {store.folder} is not the one that was searched; run `mesa optimize --seed {seed}`")
+    return archive
 
 
 class _Job:
@@ -116,6 +119,7 @@ class _Job:
     def is_done(self) -> bool:
         try:
             is_current = read_result(self._context, self._seed)["fingerprint"] == self.key
+            read_archive(self._context, self._seed)
             return is_current and read_frozen(self._context, self._seed).provenance.search == self.key
         except (ArtifactError, PolicyError):
             return False

@@ -3,6 +3,7 @@
 import json
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 
 from mesa_pipeline.errors import ArtifactError, ConfigError
 from mesa_pipeline.reports.search_findings import Arm, Candidate, Reading, SearchFinding, Worth
@@ -13,6 +14,7 @@ from mesa_pipeline.search.ucb import bonus_to_spread
 from mesa_pipeline.stages.ablate import ablated
 from mesa_pipeline.stages.context import StageContext
 from mesa_pipeline.stages.optimize import read_archive, read_frozen, read_result
+from mesa_pipeline.stages.test import is_tested
 
 PRICE_MULTIPLES = (0.0, 0.1, 1.0, 10.0, 100.0)
 """Prices of a token that the archive is read off at, as multiples of the one searched with."""
@@ -32,7 +34,7 @@ def search_findings(context: StageContext) -> tuple[SearchFinding, ...]:
 
 
 def ablation_contexts(context: StageContext) -> dict[str, StageContext]:
-    """The context of every ablation of the settings that has been tested, by its name."""
+    """The context of every ablation that has been tested as the settings now have it, with the seeds it was tested on."""
     found: dict[str, StageContext] = {}
     for ablation in context.settings.ablations:
         try:
@@ -40,8 +42,10 @@ def ablation_contexts(context: StageContext) -> dict[str, StageContext]:
         except ConfigError as error:
             logger.warning("%s", error)
             continue
-        if any(changed.layout.test(seed).exists() for seed in context.settings.splits.seeds):
-            found[ablation.name] = changed
+        seeds = tuple(seed for seed in context.settings.splits.seeds if is_tested(changed, seed))
+        if seeds:
+            splits = changed.settings.splits.model_copy(update={"seeds": seeds})
+            found[ablation.name] = replace(changed, settings=changed.settings.model_copy(update={"splits": splits}))
     return found
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from mesa_pipeline.artifacts import exclusive, fingerprint, read_json, write_sealed_json
-from mesa_pipeline.errors import ArtifactError, ModelError
+from mesa_pipeline.errors import ArtifactError, ModelError, PolicyError
 from mesa_pipeline.evaluation.held_out import (
     FROZEN_ROW,
     Receipt,
@@ -64,6 +64,17 @@ def test(context: StageContext, seed: int, tracker: Tracker) -> Summary:
         facts["questions_without_outcome"] = len(held_out.unswept)
     ablation = f" ({context.layout.ablation})" if context.layout.ablation else ""
     return Summary(f"test seed {seed}{ablation}", int(not kept), int(kept), time.perf_counter() - started, facts=facts)
+
+
+def is_tested(context: StageContext, seed: int) -> bool:
+    """Whether the stored test is of the policy now frozen, with the settings as they are."""
+    try:
+        receipt, frozen = read_test(context, seed).receipt, read_frozen(context, seed)
+        is_of_frozen = receipt.manifest_sha256 == frozen.manifest_sha256
+        key = _test_fingerprint(context, receipt, _further_policies(context))
+        return is_of_frozen and _stored_fingerprint(context, seed) == key
+    except (ArtifactError, PolicyError):
+        return False
 
 
 def _tested(

@@ -6,6 +6,7 @@ from mesa_pipeline.config import Variation, load_settings
 from mesa_pipeline.errors import ConfigError
 from mesa_pipeline.stages.ablate import ablate, ablated, find_ablations
 from mesa_pipeline.stages.optimize import read_frozen, read_result
+from mesa_pipeline.stages.report_search import ablation_contexts
 from mesa_pipeline.stages.split import split
 from mesa_pipeline.stages.test import read_test
 from mesa_pipeline.subsets import size
@@ -61,3 +62,13 @@ def test_an_unknown_name_is_answered_with_the_known_ones(context):
     with pytest.raises(ConfigError, match="without priors"):
         find_ablations(context.settings, ("without sense",))
     assert find_ablations(context.settings, ()) == context.settings.ablations
+
+
+def test_an_ablation_that_now_means_something_else_is_not_reported(context):
+    ablation = Variation(name="refit", set=("search.refit=true",))
+    ablate(context, ablation, SEED, NullTracker())
+    named = replace(context, settings=context.settings.model_copy(update={"ablations": (ablation,)}))
+    assert set(ablation_contexts(named)) == {"refit"}
+    other = ablation.model_copy(update={"set": ("search.refit=true", "search.lambda=0.001")})
+    redefined = replace(context, settings=context.settings.model_copy(update={"ablations": (other,)}))
+    assert ablation_contexts(redefined) == {}

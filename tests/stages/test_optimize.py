@@ -95,6 +95,15 @@ def test_what_is_missing_or_was_tampered_with_is_made_again_from_the_log(name, f
     assert searched(context) == contents(finished.layout.policy(SEED))
 
 
+@pytest.mark.parametrize("fate", [lambda log: b"", lambda log: b"".join(log.splitlines(keepends=True)[:3]), None])
+def test_a_log_that_lost_events_is_noticed_and_searched_again(fate, finished, context):
+    path = search_folder(context) / "events.jsonl"
+    path.unlink() if fate is None else path.write_bytes(fate(path.read_bytes()))
+    with pytest.raises(ArtifactError, match="mesa optimize"):
+        read_archive(context, SEED)
+    assert searched(context) == contents(finished.layout.policy(SEED))
+
+
 def test_more_iterations_continue_the_log_and_fewer_use_its_beginning(finished, context):
     log = log_of(context)
     more = searched(changed(context, "search.iterations=3"))

@@ -6,10 +6,11 @@ import pytest
 
 from mesa_pipeline.config import Variation
 from mesa_pipeline.reports.search_findings import INITIAL
-from mesa_pipeline.stages.ablate import ablated
+from mesa_pipeline.stages.ablate import ablate
 from mesa_pipeline.stages.optimize import read_archive, read_frozen, read_result
 from mesa_pipeline.stages.report import gather, report
 from mesa_pipeline.stages.report_search import ablation_contexts, search_findings
+from mesa_pipeline.tracking import NullTracker
 from tests.pipeline import copy_of
 
 
@@ -65,9 +66,7 @@ def test_an_ablation_that_was_tested_is_gathered_and_makes_the_report_anew(finis
     report(context)
     assert report(context).made == 0
 
-    target = ablated(context, settings.ablations[0]).layout.test(1)
-    target.parent.mkdir(parents=True)
-    target.write_bytes(context.layout.test(1).read_bytes())
+    ablate(context, settings.ablations[0], 1, NullTracker())
     inputs = gather(context)
     assert {name: [test.seed for test in tests] for name, tests in inputs.ablations.items()} == {"one": [1]}
     assert report(context).made == 1
