@@ -80,12 +80,13 @@ def read_judgements(context: StageContext, seed: int) -> JudgedSeed:
 
 @dataclass(frozen=True)
 class _Asked:
-    """An answer to be judged."""
+    """An answer to be judged; ``error`` says why there is none where the reader gave none."""
 
     system: str
     question: Question
     task: str
     text: str
+    error: str | None
 
 
 def _answers(context: StageContext, tested: TestResult) -> list[_Asked]:
@@ -103,7 +104,7 @@ def _of_episode(context: StageContext, entry: EpisodeEntry, choices: Mapping[str
         for system, subset in ((FROZEN_ROW, chosen), (ALL_ROW, FULL_SUBSET)):
             outcome = outcomes.get((question.id, subset)) if chosen is not None and subset is not None else None
             if outcome is not None:
-                yield _Asked(system, question, task, outcome.answer)
+                yield _Asked(system, question, task, outcome.answer, None if outcome.answer else outcome.error)
 
 
 def _judged(context: StageContext, name: str, reward: Reward, answers: list[_Asked]) -> list[Judgement]:
@@ -118,4 +119,6 @@ def _judged(context: StageContext, name: str, reward: Reward, answers: list[_Ask
 
 
 def _judge_one(reward: Reward, answer: _Asked) -> Judgement:
+    if answer.error is not None:
+        return Judgement(None, error=answer.error)
     return reward.judge(answer.question, answer.task, answer.text)

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mesa_pipeline.artifacts import write_sealed_json
+from mesa_pipeline.artifacts import read_header, read_records, write_records, write_sealed_json
 from mesa_pipeline.config import load_settings
 from mesa_pipeline.errors import ConfigError
 from mesa_pipeline.evaluation.held_out import FROZEN_ROW
@@ -105,6 +105,25 @@ def test_an_answer_without_a_verdict_is_listed_left_out_and_asked_about_again(co
     assert judge(context, SEED).failed == ()
     assert server.requests
     assert all(request.body["model"] == "strict" and spoilt in request.text for request in server.requests)
+
+
+def test_an_answer_that_the_reader_never_gave_is_not_judged_but_listed(context: StageContext, server: MisbehavingServer):
+    """No answer is not a wrong answer: whatever a judge would say of it, nobody failed the question."""
+    entry = read_manifest(context.layout).entries(read_split(context, SEED).test)[0]
+    path = context.layout.outcomes(entry.key)
+    records = list(read_records(path, "mesa sweep"))
+    question = records[0]["question_id"]
+    for record in records:
+        if record["question_id"] == question:
+            record |= {"answer": "", "score": None, "error": "reader: HTTP 500: out of memory, 6 times"}
+    write_records(path, read_header(path) or {}, records)
+
+    summary = judge(context, SEED)
+    assert all(f"question {question!r}: reader: HTTP 500" in line for line in summary.failed)
+    assert len(summary.failed) == 3 * 2  # judges and systems
+    unread = {(row.judge, row.system): row.unjudged for row in read_judgements(context, SEED).rows}
+    assert unread == dict.fromkeys(unread, 1)
+    assert not any("(no answer)" in request.text for request in server.requests)
 
 
 def test_judgements_on_another_policy_are_left_out_of_the_report(context: StageContext):
