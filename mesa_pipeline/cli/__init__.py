@@ -2,7 +2,10 @@
 
 import io
 import logging
+import multiprocessing
+import os
 import sys
+from typing import NoReturn
 
 import click
 
@@ -53,10 +56,19 @@ def main() -> None:
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted; run the same command again to continue", err=True)
-        sys.exit(EXIT_INTERRUPTED)
+        _leave_at_once()
     except WorkFailed as error:
         click.echo(f"mesa: {error}", err=True)
         sys.exit(EXIT_FAILED_ITEMS)
     except (MesaError, OSError) as error:
         click.echo(f"mesa: {error}", err=True)
         sys.exit(EXIT_CANNOT_WORK)
+
+
+def _leave_at_once() -> NoReturn:
+    """End without waiting for what threads and workers have in hand, such as requests that are paid for; a rerun asks again."""
+    for worker in multiprocessing.active_children():
+        worker.kill()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(EXIT_INTERRUPTED)

@@ -1,13 +1,27 @@
 """Independent requests side by side, with results in the order of the work."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
 from typing import TypeVar
 
 from mesa_pipeline.errors import ModelError
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+
+@contextmanager
+def pool_of_threads(count: int, name: str) -> Iterator[ThreadPoolExecutor]:
+    """Threads that are waited for at the end, except by who interrupts: a request in flight may take many minutes."""
+    pool, waits = ThreadPoolExecutor(count, name), True
+    try:
+        yield pool
+    except (KeyboardInterrupt, GeneratorExit):
+        waits = False
+        raise
+    finally:
+        pool.shutdown(waits, cancel_futures=True)
 
 
 def map_concurrently(work: Callable[[T], R], items: Iterable[T], limit: int) -> list[R]:
@@ -31,15 +45,11 @@ def map_concurrently(work: Callable[[T], R], items: Iterable[T], limit: int) -> 
     pending = list(items)
     if limit == 1 or len(pending) <= 1:
         return [work(item) for item in pending]
-    with ThreadPoolExecutor(min(limit, len(pending)), "requests") as pool:
+    with pool_of_threads(min(limit, len(pending)), "requests") as pool:
         futures = [pool.submit(work, item) for item in pending]
-        try:
-            for future in as_completed(futures):
-                if not isinstance(future.exception(), ModelError):
-                    future.result()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+        for future in as_completed(futures):
+            if not isinstance(future.exception(), ModelError):
+                future.result()
     return _results(futures)
 
 

@@ -12,7 +12,7 @@ import time
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import cache
@@ -20,6 +20,7 @@ from multiprocessing import get_context
 from typing import Generic, TypeVar
 
 from mesa_pipeline.errors import MesaError, MissingDependency, WorkFailed
+from mesa_pipeline.llm.concurrency import pool_of_threads
 
 U = TypeVar("U")
 R = TypeVar("R")
@@ -61,7 +62,7 @@ def run_units(work: Callable[[U], R], units: Iterable[U], workers: int, threads:
         yield from (_attempt(work, unit) for unit in units)
         return
     if threads:
-        with ThreadPoolExecutor(workers, "units") as pool:
+        with pool_of_threads(workers, "units") as pool:
             yield from _windowed(pool, work, units, workers)
         return
     try:

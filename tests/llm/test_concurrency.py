@@ -6,7 +6,7 @@ import time
 import pytest
 
 from mesa_pipeline.errors import MissingDependency, ModelError
-from mesa_pipeline.llm.concurrency import map_concurrently
+from mesa_pipeline.llm.concurrency import map_concurrently, pool_of_threads
 
 
 @pytest.mark.parametrize("limit", [1, 3, 50])
@@ -57,3 +57,22 @@ def test_an_endpoint_that_is_not_there_ends_the_work_early() -> None:
     with pytest.raises(MissingDependency):
         map_concurrently(work, range(10_000), 2)
     assert len(asked) < 5_000
+
+
+@pytest.mark.parametrize("interruption", [KeyboardInterrupt, GeneratorExit])
+def test_who_interrupts_does_not_wait_for_what_is_in_flight(interruption: type[BaseException]) -> None:
+    over = threading.Event()
+    with pytest.raises(interruption), pool_of_threads(1, "test") as pool:
+        hanging, waiting = pool.submit(over.wait, 60), pool.submit(over.wait, 60)
+        raise interruption
+    assert not hanging.done()
+    assert waiting.cancelled()
+    over.set()
+    assert hanging.result(timeout=20)
+
+
+def test_any_other_error_waits_for_what_is_in_flight() -> None:
+    with pytest.raises(MissingDependency), pool_of_threads(1, "test") as pool:
+        hanging = pool.submit(time.sleep, 0.05)
+        raise MissingDependency("cannot be reached")
+    assert hanging.done()
