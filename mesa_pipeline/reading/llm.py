@@ -15,6 +15,7 @@ from mesa_pipeline.types import Answer, ComposedEvidence
 PROMPT = Path(__file__).parent / "prompts" / "answer.md"
 VERSION = 1
 NO_EVIDENCE = "(none)"
+ONLY_THOUGHT = "the longest reply allowed ended before the answer began; allow more tokens for this role"
 
 
 @dataclass(frozen=True)
@@ -43,11 +44,14 @@ class LlmReader:
         return {"version": VERSION, "model": self.model.name, "prompt": self.prompt.fingerprint}
 
     def answer(self, question: str, task: str, composed: ComposedEvidence) -> Answer:
-        """The model's answer; one that it cannot give is an answer with an error."""
+        """The model's answer; one that it cannot give, or of which there is only the reasoning before it, has an error."""
         evidence = composed.text.rstrip() or NO_EVIDENCE
         text = self.prompt.fill(task=task or "(not given)", evidence=evidence, question=question)
         try:
             reply = self.model.complete([Message("user", text)])
         except ModelError as error:
             return Answer("", error=f"reader: {error}")
-        return Answer(without_reasoning(reply.text).strip())
+        answer = without_reasoning(reply.text).strip()
+        if not answer and reply.text.strip() and reply.finish_reason == "length":
+            return Answer("", error=f"reader: {ONLY_THOUGHT}")
+        return Answer(answer)

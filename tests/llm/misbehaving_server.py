@@ -229,7 +229,7 @@ def llama_overflow(limit: int, counted: int) -> Act:
 
 def echo_authorization(code: int) -> Act:
     """An error that repeats the secret it was sent."""
-    return lambda exchange: status(code, f"not with {exchange.request.headers.get('Authorization')}")(exchange)
+    return lambda exchange: status(code, f"not with {exchange.request.headers.get('authorization')}")(exchange)
 
 
 def echo_authorization_in_reply(exchange: Exchange) -> None:
