@@ -70,8 +70,9 @@ def choose_by_siblings(matrix: OutcomeMatrix, utilities: np.ndarray, strength: f
     For the arguments see ``choose_by_cells``.
     """
     choices = np.zeros(len(matrix), dtype=np.int64)
-    for episode in dict.fromkeys(matrix.episode_ids):
-        inside = matrix.episode_ids == episode
+    _, episodes = np.unique(matrix.episode_ids, return_inverse=True)  # numpy's == drops NULs at the end of a text
+    for episode in range(episodes.max() + 1):
+        inside = episodes == episode
         overall, tokens = utilities[~inside].mean(axis=0), matrix.tokens[~inside].mean(axis=0)
         rows = np.flatnonzero(inside)
         for row in rows:

@@ -24,7 +24,8 @@ from tests.llm.conftest import WordCounter
 MODEL = "SmolLM2-135M-Instruct"
 LOCAL = LocalSettings(threads=1, prompt_cache_mb=0)
 SERVE_AND_WAIT = """
-import sys, time
+import signal, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_DFL)  # whatever started the tests may ignore it
 from mesa_pipeline.config import ChatSettings, LocalSettings
 from mesa_pipeline.llm.llama_server import url_of
 print(url_of(ChatSettings.model_validate_json(sys.argv[1]), LocalSettings(threads=1, prompt_cache_mb=0)), flush=True)

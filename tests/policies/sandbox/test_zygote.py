@@ -40,10 +40,17 @@ def eventually(condition: Callable[[], bool]) -> bool:
     return True
 
 
-def zygotes() -> list[psutil.Process]:
-    """The worker processes started by this one that run."""
+def zygotes(earlier: frozenset[int] = frozenset()) -> list[psutil.Process]:
+    """The worker processes started by this one that run, but for those that other tests left to their sandboxes."""
     found = psutil.process_iter(["ppid", "cmdline"])  # a dead one has no command line
-    return [child for child in found if child.info["ppid"] == MYSELF and "worker.py" in " ".join(child.info["cmdline"] or [])]
+    ours = [child for child in found if child.info["ppid"] == MYSELF and child.pid not in earlier]
+    return [child for child in ours if "worker.py" in " ".join(child.info["cmdline"] or [])]
+
+
+@pytest.fixture
+def earlier() -> frozenset[int]:
+    """Worker processes that were there before the test."""
+    return frozenset(process.pid for process in zygotes())
 
 
 def gone(process: psutil.Process) -> bool:
@@ -51,7 +58,9 @@ def gone(process: psutil.Process) -> bool:
 
 
 HOST = """
-import sys, threading, time
+import signal, sys, threading, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever started the tests may ignore these
+signal.signal(signal.SIGTERM, signal.SIG_DFL)
 from functools import partial
 from pathlib import Path
 from mesa_pipeline.config import load_settings
@@ -67,7 +76,7 @@ def host_script(body: str) -> list[str]:
     return [sys.executable, "-c", HOST.format(params=str(REPOSITORY / "params.yaml")) + textwrap.dedent(body)]
 
 
-def test_nothing_is_left_over_from_jobs_of_any_ending(limits: SandboxSettings) -> None:
+def test_nothing_is_left_over_from_jobs_of_any_ending(limits: SandboxSettings, earlier: frozenset[int]) -> None:
     endings = [
         CONSTANT,
         "x = 1",
@@ -78,7 +87,7 @@ def test_nothing_is_left_over_from_jobs_of_any_ending(limits: SandboxSettings) -
     ]
     with Sandbox(limits.model_copy(update={"select_seconds": 0.2})) as sandbox:
         assert sandbox.select(CONSTANT, {}, b"[{}]") == CHOSEN
-        (zygote,) = zygotes()
+        (zygote,) = zygotes(earlier)
         before = psutil.Process().num_fds(), zygote.num_fds()
         for source in endings * 3:
             try:
@@ -92,27 +101,29 @@ def test_nothing_is_left_over_from_jobs_of_any_ending(limits: SandboxSettings) -
     assert psutil.Process().num_fds() == before[0] - 1
 
 
-def test_a_zygote_killed_in_the_middle_takes_its_children_along_and_is_replaced(limits: SandboxSettings) -> None:
+def test_a_zygote_killed_in_the_middle_takes_its_children_along_and_is_replaced(
+    limits: SandboxSettings, earlier: frozenset[int]
+) -> None:
     slow = "for k in range(10_000_000): pass\n" + CONSTANT
     with Sandbox(limits.model_copy(update={"select_seconds": 60.0})) as sandbox, ThreadPoolExecutor(1) as thread:
         assert sandbox.tier
-        (zygote,) = zygotes()
+        (zygote,) = zygotes(earlier)
         job = thread.submit(sandbox.select, slow, {}, b"[{}]")
         assert eventually(lambda: len(zygote.children()) == 1)
         (child,) = zygote.children()
         zygote.kill()
         assert job.result(PATIENCE) == CHOSEN
         assert eventually(lambda: gone(child))
-        assert zygotes() != [zygote]
+        assert zygotes(earlier) != [zygote]
 
 
-def test_a_policy_whose_zygote_dies_each_time_is_given_up(limits: SandboxSettings) -> None:
+def test_a_policy_whose_zygote_dies_each_time_is_given_up(limits: SandboxSettings, earlier: frozenset[int]) -> None:
     with Sandbox(limits.model_copy(update={"select_seconds": 60.0})) as sandbox, ThreadPoolExecutor(1) as thread:
         assert sandbox.tier
         job = thread.submit(sandbox.select, ENDLESS, {}, b"[{}]")
         for _ in range(2):
-            assert eventually(lambda: any(zygote.children() for zygote in zygotes()))
-            (zygote,) = zygotes()
+            assert eventually(lambda: any(zygote.children() for zygote in zygotes(earlier)))
+            (zygote,) = zygotes(earlier)
             zygote.kill()
             assert eventually(partial(gone, zygote))
         with pytest.raises(SandboxFailure, match="could not be started, or died with its parent, 2 times"):
@@ -120,21 +131,21 @@ def test_a_policy_whose_zygote_dies_each_time_is_given_up(limits: SandboxSetting
         assert sandbox.select(CONSTANT, {}, b"[{}]") == CHOSEN
 
 
-def test_a_child_killed_from_outside_is_replaced_unnoticed(limits: SandboxSettings) -> None:
+def test_a_child_killed_from_outside_is_replaced_unnoticed(limits: SandboxSettings, earlier: frozenset[int]) -> None:
     slow = "for k in range(10_000_000): pass\n" + CONSTANT
     with Sandbox(limits.model_copy(update={"select_seconds": 60.0})) as sandbox, ThreadPoolExecutor(1) as thread:
         assert sandbox.tier
-        (zygote,) = zygotes()
+        (zygote,) = zygotes(earlier)
         job = thread.submit(sandbox.select, slow, {}, b"[{}]")
         assert eventually(lambda: len(zygote.children()) == 1)
         zygote.children()[0].kill()
         assert job.result(PATIENCE) == CHOSEN
 
 
-def test_a_policy_killed_from_outside_each_time_is_given_up(limits: SandboxSettings) -> None:
+def test_a_policy_killed_from_outside_each_time_is_given_up(limits: SandboxSettings, earlier: frozenset[int]) -> None:
     with Sandbox(limits.model_copy(update={"select_seconds": 60.0})) as sandbox, ThreadPoolExecutor(1) as thread:
         assert sandbox.tier
-        (zygote,) = zygotes()
+        (zygote,) = zygotes(earlier)
         job = thread.submit(sandbox.select, ENDLESS, {}, b"[{}]")
         for _ in range(2):
             assert eventually(lambda: len(zygote.children()) == 1)
