@@ -2,6 +2,7 @@
 
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,6 +10,9 @@ from pathlib import Path
 from mesa_pipeline.errors import ArtifactError
 
 BUSY_SECONDS = 60.0
+RETRY_SECONDS = 0.01
+PRIMARY_CODE = 0xFF
+"""Of an SQLite error code, the bits that say what it is; the others say where."""
 
 
 class Database:
@@ -42,8 +46,22 @@ class Database:
         if connection is None:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             connection = sqlite3.connect(self._path, timeout=BUSY_SECONDS)
-            connection.execute("pragma journal_mode = wal")
+            _let_readers_and_writers_be(connection)
             connection.execute("pragma synchronous = normal")
             connection.executescript(self._schema)
             self._local.connection = connection
         return connection
+
+
+def _let_readers_and_writers_be(connection: sqlite3.Connection) -> None:
+    """Turn on the write-ahead log. Where several do so at once to a new file, SQLite fails at once instead of waiting."""
+    deadline = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("pragma journal_mode = wal")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & PRIMARY_CODE != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(RETRY_SECONDS)
+        else:
+            return
