@@ -87,6 +87,20 @@ def test_what_is_changed_of_a_profile_is_part_of_its_label():
     assert load_settings(PARAMS, environment=environment).profile_label == "offline, but for reading.reader"
 
 
+@pytest.mark.parametrize(
+    "number",
+    [
+        *("search.lambda=0.1", "search.iterations=2", "search.ucb.beta=0.5", "search.labels=false", "search.refit=true"),
+        *("llm.chat.thinking=true", "llm.roles.answer.temperature=0.5", "structures.summary.window_chars=4096"),
+        *("structures.graph.passage_chars=1000", "structures.graph.focal_relations=9", "structures.temporal.top_k=3"),
+        *("structures.vector.top_k=3", "structures.raw.max_window=20", "structures.raw.overlap=0.5"),
+    ],
+)
+def test_no_number_of_the_paper_changes_under_its_name(number: str):
+    changed = load_settings(PARAMS, [number], {}, profile="paper")
+    assert changed.profile_label == f"paper, but for {number.partition('=')[0]}"
+
+
 def test_a_profile_is_not_to_be_had_by_its_name_alone():
     with pytest.raises(ConfigError, match="choose one with --profile"):
         load_settings(PARAMS, ["profile=paper"], {})
