@@ -12,12 +12,14 @@ TABLE_OF_JUDGES = ("reward", "majority")
 
 
 class JudgeSettings(Section):
-    """A judge of its own: what differs from ``llm.chat``."""
+    """A judge of its own: what differs from ``llm.chat``; ``None`` where it does not."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
     base_url: str
     model: str
     key_variable: str
+    chat_template_kwargs: bool | None = None
+    json_schema: bool | None = None
 
 
 class EvaluationSettings(Section):

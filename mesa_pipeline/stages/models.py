@@ -168,7 +168,7 @@ def verdict_schema(settings: Settings) -> Mapping[str, Any] | None:
 
 def judge_endpoint(settings: Settings, judge: JudgeSettings) -> ChatSettings:
     """Where a further judge is: all that it does not say of itself is as in ``llm.chat``."""
-    return settings.llm.chat.model_copy(update=judge.model_dump(exclude={"name"}))
+    return settings.llm.chat.model_copy(update=judge.model_dump(exclude={"name"}, exclude_none=True))
 
 
 def _chat(settings: Settings, chat: ChatSettings, workspace: Path, role: Role, schema: Mapping[str, Any] | None) -> ChatModel:

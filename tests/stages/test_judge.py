@@ -12,6 +12,7 @@ from mesa_pipeline.errors import ConfigError
 from mesa_pipeline.evaluation.held_out import FROZEN_ROW
 from mesa_pipeline.stages.context import StageContext
 from mesa_pipeline.stages.judge import judge, read_judgements
+from mesa_pipeline.stages.models import judge_endpoint
 from mesa_pipeline.stages.report import report
 from mesa_pipeline.stages.split import read_split
 from mesa_pipeline.stages.storage import read_manifest, read_outcomes
@@ -133,6 +134,17 @@ def test_judgements_on_another_policy_are_left_out_of_the_report(context: StageC
     write_sealed_json(path, {**judged.to_json(), "manifest_sha256": "another"})
     report(context)
     assert "## Judges" not in (context.layout.report / "report.md").read_text()
+
+
+def test_a_judge_is_sent_what_its_own_endpoint_takes():
+    """A hosted model refuses what vLLM needs to turn thinking off."""
+    where = "base_url: 'http://h/v1', key_variable: K"
+    judges = f"{{name: hosted, model: h, {where}, chat_template_kwargs: false}}, {{name: other, model: o, {where}}}"
+    settings = load_settings(REPOSITORY / "params.yaml", [f"evaluation.judges=[{judges}]"], {}, profile="paper")
+    hosted, other = (judge_endpoint(settings, judge) for judge in settings.evaluation.judges)
+    assert (hosted.model, hosted.chat_template_kwargs, hosted.json_schema) == ("h", False, True)
+    assert (other.model, other.chat_template_kwargs) == ("o", True)
+    assert other.max_concurrency == settings.llm.chat.max_concurrency
 
 
 def test_without_judges_it_says_how_to_name_some(finished: StageContext):
