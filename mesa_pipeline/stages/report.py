@@ -121,7 +121,7 @@ def _budgeted_policies(context: StageContext, tests: Sequence[TestResult]) -> tu
 
 
 def _tests(context: StageContext, table: Table) -> tuple[TestResult, ...]:
-    """The tests made on the outcomes as they are now; one made on others is as good as none."""
+    """The tests of the policies frozen now on the outcomes as they are now; any other is as good as none."""
     found: list[TestResult] = []
     for seed in context.settings.splits.seeds:
         try:
@@ -130,11 +130,19 @@ def _tests(context: StageContext, table: Table) -> tuple[TestResult, ...]:
             logger.info("seed %d is left out of the report: %s", seed, error)
             continue
         tested = table.matrix.select(np.array([q.episode_id in held_out for q in table.matrix.questions]))
-        if result.receipt.outcomes_sha256 == outcomes_sha256(tested):
+        if result.receipt.outcomes_sha256 == outcomes_sha256(tested) and _is_of_frozen(context, result):
             found.append(result)
         else:
             logger.warning("the test of seed %d is outdated and left out of the report; run `mesa test --seed %d`", seed, seed)
     return tuple(found)
+
+
+def _is_of_frozen(context: StageContext, result: TestResult) -> bool:
+    """Whether the policy frozen now is the one that was tested; a test outlives the loss of its policy."""
+    try:
+        return read_frozen(context, result.seed).manifest_sha256 == result.receipt.manifest_sha256
+    except ArtifactError:
+        return True
 
 
 def _provenance(context: StageContext, manifest: Manifest, decided: Mapping[str, str]) -> dict[str, str]:

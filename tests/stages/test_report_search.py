@@ -7,9 +7,10 @@ import pytest
 from mesa_pipeline.config import Variation
 from mesa_pipeline.reports.search_findings import INITIAL
 from mesa_pipeline.stages.ablate import ablate
-from mesa_pipeline.stages.optimize import read_archive, read_frozen, read_result
+from mesa_pipeline.stages.optimize import optimize, read_archive, read_frozen, read_result
 from mesa_pipeline.stages.report import gather, report
 from mesa_pipeline.stages.report_search import ablation_contexts, search_findings
+from mesa_pipeline.stages.test import test as run_test
 from mesa_pipeline.tracking import NullTracker
 from tests.pipeline import copy_of
 
@@ -56,6 +57,16 @@ def test_a_seed_without_a_search_is_left_out(finished, tmp_path):
     context = copy_of(finished, tmp_path)
     (context.layout.policy(0) / "search.json").unlink()
     assert [search.seed for search in search_findings(context)] == [1]
+
+
+def test_the_test_of_an_earlier_policy_is_not_reported_as_the_frozen_one_s(finished, tmp_path):
+    context = copy_of(finished, tmp_path)
+    search = context.settings.search.model_copy(update={"lambda_": 0.01})
+    context = dataclasses.replace(context, settings=context.settings.model_copy(update={"search": search}))
+    optimize(context, 0, NullTracker())
+    assert [test.seed for test in gather(context).tests] == [1]
+    run_test(context, 0, NullTracker())
+    assert [test.seed for test in gather(context).tests] == [0, 1]
 
 
 def test_an_ablation_that_was_tested_is_gathered_and_makes_the_report_anew(finished, tmp_path):
