@@ -1,5 +1,6 @@
 """Optimize: search for a policy on training and validation outcomes, and freeze the best. Test outcomes stay unopened."""
 
+import logging
 import shutil
 import time
 from collections.abc import Mapping
@@ -37,6 +38,11 @@ SEARCH_FOLDER = "search"
 FROZEN_FOLDER = "frozen"
 CHOSEN_BY = {"iterations", "select", "lcb_z", "refit"}
 """Settings of how far a search goes and of what is chosen from it; they change nothing that any iteration finds."""
+NOTHING_TRIED = (
+    "the search of split seed %d tried nothing: all %d candidates were invalid or repeated, so what is frozen is the policy it "
+    "began with; the reasons stand in its log. A proposer that writes valid policies is needed: %s does not"
+)
+logger = logging.getLogger(__name__)
 
 
 def optimize(context: StageContext, seed: int, tracker: Tracker) -> Summary:
@@ -144,6 +150,8 @@ class _Job:
                 watch=recorder.watch,
             )
             archive = search.run()
+            if len(archive.entries) == 1:
+                logger.warning(NOTHING_TRIED, self._seed, len(archive.rejections), self._proposer.name)
             chosen = choose(archive, store, data, sandbox, settings.search)
             fitted = FittedPolicy(chosen.policy, chosen.state)
             values = fit_values(self._train.matrix, settings.policies.route_keys, context)

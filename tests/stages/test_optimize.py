@@ -20,6 +20,7 @@ from mesa_pipeline.stages.storage import read_manifest
 from mesa_pipeline.stages.table import read_table
 from mesa_pipeline.tracking import NullTracker
 from tests.conftest import REPOSITORY
+from tests.llm.misbehaving_server import MisbehavingServer, say
 from tests.pipeline import SMALL, copy_of
 from tests.search.searches import contents
 
@@ -175,3 +176,16 @@ def test_without_a_search_the_command_is_named(prepared):
 def test_without_outcomes_the_command_is_named(prepared):
     with pytest.raises(ArtifactError, match="mesa sweep"):
         optimize(prepared, SEED, NullTracker())
+
+
+def test_a_search_whose_candidates_are_all_invalid_is_said_to_have_tried_nothing(context, caplog):
+    with MisbehavingServer(otherwise=say("I had rather not.")) as server:
+        endpoint = (f"llm.chat.base_url={server.base_url}", "search.proposer=llm", "search.iterations=1")
+        summary = optimize(changed(context, *endpoint), SEED, NullTracker())
+    assert "3 planned: 0 evaluated, 0 duplicates, 3 invalid" in str(summary.facts["candidates"])
+    assert "tried nothing: all 3 candidates were invalid or repeated" in caplog.text
+
+
+def test_a_search_that_tried_something_is_not(context, caplog):
+    optimize(changed(context, "search.iterations=1"), SEED, NullTracker())
+    assert "tried nothing" not in caplog.text
