@@ -13,6 +13,12 @@ from tests.conftest import REPOSITORY
 from tests.llm.misbehaving_server import Exchange, MisbehavingServer
 
 WAIT_SECONDS = 60
+LISTENING = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever started the tests may ignore it
+from mesa_pipeline.cli import main
+main()
+"""
 
 
 @pytest.mark.parametrize("in_flight", [1, 4])
@@ -33,7 +39,7 @@ def test_requests_in_flight_are_not_waited_for(in_flight: int, tmp_path: Path):
             "datasets.synthetic.steps=10",
         )
         shared = [*(f"--set={setting}" for setting in settings), "--workspace", str(tmp_path)]
-        mesa = [sys.executable, "-c", "from mesa_pipeline.cli import main; main()"]
+        mesa = [sys.executable, "-c", LISTENING]
         environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(REPOSITORY)}
         subprocess.run([*mesa, "ingest", *shared], cwd=REPOSITORY, env=environment, check=True, capture_output=True)
         build = subprocess.Popen(

@@ -253,7 +253,7 @@ def test_scripts_without_spaces_are_grounded_too() -> None:
     ]
 
 
-@pytest.mark.parametrize("error", [ModelError("HTTP 500"), KeyboardInterrupt()])
+@pytest.mark.parametrize("error", [ModelError("HTTP 500"), RuntimeError("killed")])
 def test_a_build_that_broke_off_asks_only_for_what_is_missing(tmp_path, error: BaseException) -> None:
     cache = ReplyCache(tmp_path / "replies.sqlite")
     broken = [True]
