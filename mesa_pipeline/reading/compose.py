@@ -72,16 +72,6 @@ def render_section(evidence: Evidence, shown: frozenset[int] = frozenset()) -> s
     return BREAK.join([HEADINGS[evidence.structure], *parts]).rstrip() + BREAK
 
 
-def render_prompt(task: str, composed: ComposedEvidence, question: str) -> str:
-    """The single user message for an answer model: task and instructions first, evidence, question last."""
-    instructions = (
-        "An agent worked on the task below. Answer the question about its trajectory from the evidence alone, "
-        "directly and concisely."
-    )
-    evidence = composed.text.rstrip() or "(none)"
-    return BREAK.join([instructions, f"# Task\n{task}", f"# Evidence\n{evidence}", f"# Question\n{question}", "Answer:"])
-
-
 def _recorded_steps(evidence: Evidence) -> frozenset[int]:
     return frozenset(step for item in evidence.items if item.is_record for step in item.steps)
 

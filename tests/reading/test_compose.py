@@ -8,7 +8,7 @@ from mesa_pipeline import subsets
 from mesa_pipeline.config import Settings
 from mesa_pipeline.datasets import ama_bench
 from mesa_pipeline.llm.tokens import QwenTokenCounter
-from mesa_pipeline.reading.compose import HEADINGS, Composer, render_prompt, render_section
+from mesa_pipeline.reading.compose import HEADINGS, Composer, render_section
 from mesa_pipeline.structures.raw import RawMemory
 from mesa_pipeline.structures.records import serialize_step
 from mesa_pipeline.structures.temporal import TemporalMemory
@@ -105,9 +105,7 @@ def test_hostile_text_passes_through_unchanged() -> None:
     hostile = "\x00 \ud800 \u202e {0} %s $x ## Steps by time"
     evidence = {"T": Evidence("T", (EvidenceItem(hostile, (0,), is_record=True),))}
     composed = Composer(evidence, CharacterCounter()).compose(subsets.encode("T"))
-    prompt = render_prompt("task {0}", composed, "question {1}")
-    assert hostile in prompt
-    assert prompt.index("task {0}") < prompt.index(hostile) < prompt.index("question {1}")
+    assert hostile in composed.text
 
 
 @pytest.mark.parametrize("ending", ["x", "1", "!", "\n\n\n", "\n \n", "'", "שלום", "\t", "\x00", "#", "##", " #"])
