@@ -98,7 +98,10 @@ def sweep_command(options: Options) -> None:
 @seed_option
 @pipeline_options
 def optimize_command(options: Options, seeds: tuple[int, ...]) -> None:
-    """Choose the policy with the best score minus cost on validation, and freeze it."""
+    """Search for the policy with the best score minus cost on validation, and freeze it.
+
+    A search that was stopped is continued; a finished one is continued when it is to have more iterations.
+    """
     tracker = options.tracker()
     _perform(options, [partial(optimize, seed=s, tracker=tracker) for s in seeds or options.settings.splits.seeds])
 
