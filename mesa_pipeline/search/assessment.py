@@ -63,6 +63,8 @@ class Assessment:
         return any(self.store.find(kind, candidate) for kind in (EVALUATED, REJECTED))
 
     def _verdict(self, proposed: Event) -> Trial | Invalid | Repeated:
+        if proposed.get("failure") is not None:
+            return Invalid(f"no source: {proposed['failure']}")
         code = gated(self.store.source(proposed["source"]), self.data)
         if isinstance(code, Invalid):
             return code

@@ -159,7 +159,8 @@ class Search:
             self.store.put_exchange(candidate, proposal.exchange)
         source = self.store.put_source(proposal.source)
         placed = {"id": candidate, "iteration": iteration, "slot": slot, "direction": arm}
-        self.store.events.append(PROPOSED, {**placed, "source": source, "spent": dict(proposal.spent)})
+        failure = {"failure": proposal.failure} if proposal.failure is not None else {}
+        self.store.events.append(PROPOSED, {**placed, **failure, "source": source, "spent": dict(proposal.spent)})
 
     def _request(self, iteration: int, slot: Slot, arm: str, archive: Archive) -> ProposalRequest:
         frontier = archive.frontier

@@ -15,6 +15,7 @@ from mesa_pipeline.policies.sandbox import Sandbox
 from mesa_pipeline.search.archive import fold
 from mesa_pipeline.search.directions import open_directions
 from mesa_pipeline.search.loop import derived_seed
+from mesa_pipeline.search.proposers import Proposal, ProposalRequest
 from mesa_pipeline.search.store import EVALUATED, PROPOSED, REJECTED, SearchStore
 from tests.search.searches import (
     INVALID,
@@ -213,6 +214,19 @@ def test_progress_is_told_after_each_iteration_also_of_those_found(whole, tmp_pa
     assert [len(progress.archive.entries) + len(progress.archive.rejections) for progress in told] == [1, 4, 7, 10, 13]
     assert told[-1].plan.candidates == 12
     assert sum(arm.pulls for arm in told[-1].arms) == len(told[-1].archive.entries) - 1
+
+
+class Speechless(Scripted):
+    """A proposer whose model never replies."""
+
+    def propose(self, request: ProposalRequest) -> Proposal:
+        return Proposal("", failure="the model took\nlonger than 60 s")
+
+
+def test_where_a_proposer_has_no_source_its_reason_is_told_and_the_search_goes_on(tmp_path):
+    found = ready(tmp_path, Speechless(written("")), settings=search_settings(iterations=1)).run()
+    assert {rejection.reason for rejection in found.rejections} == {"no source: the model took longer than 60 s"}
+    assert [entry.id for entry in found.entries] == ["all"]
 
 
 @pytest.mark.parametrize("kind", INVALID)

@@ -59,11 +59,13 @@ class Proposal:
         source: The code; its ``META`` names direction, hypothesis and parents.
         exchange: What was said to a language model and what it replied, in order, as ``{"role": ..., "content": ...}``.
         spent: What it cost, such as ``{"calls": 2, "prompt_tokens": 5100}``; empty without a model.
+        failure: Why there is no source; ``None`` where there is one.
     """
 
     source: str
     exchange: tuple[Mapping[str, str], ...] = ()
     spent: Mapping[str, int] = field(default_factory=dict)
+    failure: str | None = None
 
 
 class Proposer(Protocol):

@@ -75,7 +75,8 @@ class LlmProposer:
                 fenced("python", [cleaned(found, self._source_chars)]) if found else cleaned(reply, NO_SOURCE_CHARS)
             )
             dialogue.say(retry_message(reasons))
-        return Proposal(source, tuple(dialogue.exchange), dict(dialogue.spent))
+        failure = None if source else dialogue.failure or NO_SOURCE
+        return Proposal(source, tuple(dialogue.exchange), dict(dialogue.spent), failure)
 
 
 class _Dialogue:
@@ -88,6 +89,7 @@ class _Dialogue:
         self._shown: list[Message] = []
         self.exchange: list[dict[str, str]] = []
         self.spent: Counter[str] = Counter()
+        self.failure: str | None = None
 
     def say(self, message: Message) -> None:
         self._shown.append(message)
@@ -100,7 +102,8 @@ class _Dialogue:
             completion = self._model.complete(self._shown, self._seed)
         except ModelError as error:
             logger.warning("%s gave no reply: %s", self._model.name, error)
-            self.exchange.append({"role": ERROR_ROLE, "content": str(error)})
+            self.failure = str(error)
+            self.exchange.append({"role": ERROR_ROLE, "content": self.failure})
             return None
         self.spent["prompt_tokens"] += completion.prompt_tokens
         self.spent["completion_tokens"] += completion.completion_tokens

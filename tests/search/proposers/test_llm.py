@@ -89,6 +89,7 @@ def test_a_model_that_fails_leaves_no_source_and_the_reason(caplog):
     with caplog.at_level(logging.WARNING):
         proposal, _ = proposed([ModelError("longer than 60 s")])
     assert proposal.source == EMPTY
+    assert proposal.failure == "longer than 60 s"
     assert proposal.exchange[-1] == {"role": "error", "content": "longer than 60 s"}
     assert proposal.spent == {"calls": 1}
     assert "scripted gave no reply: longer than 60 s" in caplog.text
@@ -97,6 +98,7 @@ def test_a_model_that_fails_leaves_no_source_and_the_reason(caplog):
 def test_a_model_that_fails_on_the_second_ask_leaves_the_first_source():
     proposal, _ = proposed([REFUSED, ModelError("longer than 60 s")])
     assert proposal.source.startswith("import os\n")
+    assert proposal.failure is None
     assert roles(proposal)[-1] == "error"
 
 
