@@ -3,6 +3,8 @@ import os
 import resource
 import signal
 import string
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import numpy as np
@@ -174,6 +176,18 @@ def test_arrays_survive_and_equal_arrays_give_equal_bytes():
     assert {name: array.tolist() for name, array in found.items()} == {name: array.tolist() for name, array in arrays.items()}
     with pytest.raises(ValueError, match="Object arrays"):
         artifacts.encode_arrays({"o": np.array([object()])})
+
+
+def test_threads_may_decode_arrays_at_once():
+    content = artifacts.encode_arrays({str(n): np.arange(n) for n in range(40)})
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as threads:
+            found = list(threads.map(artifacts.decode_arrays, [content] * 100))
+    finally:
+        sys.setswitchinterval(before)
+    assert all(arrays["39"].sum() == 741 for arrays in found)
 
 
 def test_a_journal_is_continued_where_it_was_cut(tmp_path):

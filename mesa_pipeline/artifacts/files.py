@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from mesa_pipeline.errors import ArtifactError
 
 Record = Mapping[str, Any]
 SEAL = "seal"
+_PARSING = Lock()
+"""NumPy parses headers with ``ast``, which in Python 3.11 fails when threads use it at once (CPython issue 106905)."""
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -121,8 +124,8 @@ def encode_arrays(arrays: Mapping[str, np.ndarray]) -> bytes:
 
 
 def decode_arrays(content: bytes) -> dict[str, np.ndarray]:
-    """Inverse of ``encode_arrays``; refuses pickled objects."""
-    with np.load(io.BytesIO(content), allow_pickle=False) as stored:
+    """Inverse of ``encode_arrays``; refuses pickled objects. Threads may call it."""
+    with _PARSING, np.load(io.BytesIO(content), allow_pickle=False) as stored:
         return {name: stored[name] for name in stored.files}
 
 

@@ -124,7 +124,8 @@ def prepared(context: StageContext) -> StageContext:
     ingest(context)
     for stage in (build, retrieve):
         for code in STRUCTURE_CODES:
-            assert stage(context, code).failed == ()
+            failed = stage(context, code).failed
+            assert failed == (), failed
     for seed in context.settings.splits.seeds:
         split(context, seed)
     return context

@@ -8,6 +8,8 @@ from tests.policies.sandbox.hostile import framed
 IMPORTS = "imports are refused"
 UNSTEADY = "unsteady"
 """How the outcome of a policy is shown that chooses otherwise in another order, or under another hash seed."""
+_ANY_SUBSET = "    n = 1 + {number} % 31\n    return [code for k, code in enumerate('STGVR') if n >> k & 1]\n"
+"""Many choices, so that the same ones are hardly ever made twice by chance."""
 
 
 def alternating(count: str, statements: str = "") -> str:
@@ -87,14 +89,14 @@ MEMORIES = (
     Escape(
         18,
         "time",
-        "def select(state, q):\n    import time\n    return ['STGVR'[time.perf_counter_ns() // 7 % 5]]\n",
+        "def select(state, q):\n    import time\n" + _ANY_SUBSET.format(number="time.perf_counter_ns() // 7"),
         IMPORTS,
         UNSTEADY,
     ),
     Escape(
         18,
         "chance",
-        "def select(state, q):\n    import random\n    return ['STGVR'[int(random.random() * 5)]]\n",
+        "def select(state, q):\n    import random\n" + _ANY_SUBSET.format(number="int(random.random() * 31)"),
         IMPORTS,
         UNSTEADY,
     ),
