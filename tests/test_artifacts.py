@@ -1,9 +1,11 @@
+import ast
 import multiprocessing
 import os
 import resource
 import signal
 import string
-import sys
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
@@ -178,16 +180,22 @@ def test_arrays_survive_and_equal_arrays_give_equal_bytes():
         artifacts.encode_arrays({"o": np.array([object()])})
 
 
-def test_threads_may_decode_arrays_at_once():
-    content = artifacts.encode_arrays({str(n): np.arange(n) for n in range(40)})
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    try:
-        with ThreadPoolExecutor(8) as threads:
-            found = list(threads.map(artifacts.decode_arrays, [content] * 100))
-    finally:
-        sys.setswitchinterval(before)
-    assert all(arrays["39"].sum() == 741 for arrays in found)
+def test_threads_that_decode_arrays_never_meet_in_the_parser(monkeypatch):
+    parsing, met = threading.Lock(), []
+
+    def parse(text):
+        met.append(not parsing.acquire(blocking=False))
+        time.sleep(0.001)
+        parsing.release()
+        return literal_eval(text)
+
+    literal_eval = ast.literal_eval
+    monkeypatch.setattr(ast, "literal_eval", parse)
+    content = artifacts.encode_arrays({"a": np.arange(3), "b": np.arange(4)})
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(artifacts.decode_arrays, [content] * 8))
+    assert [arrays["b"].tolist() for arrays in found] == [[0, 1, 2, 3]] * 8
+    assert met == [False] * 16
 
 
 def test_a_journal_is_continued_where_it_was_cut(tmp_path):
