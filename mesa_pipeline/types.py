@@ -4,7 +4,7 @@ All are frozen. ``None`` means "absent" for optional text; the loaders have alre
 so (an empty string, an em dash standing alone) into ``""`` for actions and observations.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 TrajectoryKind = Literal["agent", "dialogue"]
@@ -191,3 +191,8 @@ class Summary:
     seconds: float
     failed: tuple[str, ...] = ()
     facts: dict[str, object] = field(default_factory=dict)
+
+    def with_part(self, part: "Summary") -> "Summary":
+        """This summary with what a later part of the same stage did as facts, and its failures and seconds counted in."""
+        facts = {**self.facts, f"{part.stage}: made": part.made, f"{part.stage}: kept": part.kept}
+        return replace(self, seconds=self.seconds + part.seconds, failed=(*self.failed, *part.failed), facts=facts)

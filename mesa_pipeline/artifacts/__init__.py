@@ -25,6 +25,7 @@ from mesa_pipeline.artifacts.files import (
 from mesa_pipeline.artifacts.fingerprints import dump_json, file_sha256, fingerprint, slug
 from mesa_pipeline.artifacts.journal import Journal
 from mesa_pipeline.artifacts.layout import LEDGER, REPLIES, VECTORS, Layout, exclusive
+from mesa_pipeline.artifacts.services import RunningServices
 
 __all__ = [
     "LEDGER",
@@ -33,6 +34,7 @@ __all__ = [
     "Journal",
     "Layout",
     "Record",
+    "RunningServices",
     "decode_arrays",
     "dump_json",
     "encode_arrays",

@@ -127,3 +127,15 @@ def exclusive(layout: Layout) -> Iterator[None]:
         file.write(str(os.getpid()))
         file.flush()
         yield
+
+
+def is_held(layout: Layout) -> bool:
+    """Whether a process, this one included, holds the dataset's workspace."""
+    try:
+        with layout.lock.open("r+") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return False

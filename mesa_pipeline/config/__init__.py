@@ -7,7 +7,15 @@ reject unknown keys, so a misspelt one is an error and not a silent default.
 from mesa_pipeline.config.datasets import AmaBenchSettings, DatasetsSettings, SyntheticSettings
 from mesa_pipeline.config.llm import ENDPOINT, LOCAL, ChatSettings, EmbeddingsSettings, EndpointSettings, LocalSettings
 from mesa_pipeline.config.loading import load_settings, secret
-from mesa_pipeline.config.memory import Bm25Settings, ExtractiveSettings, RawSettings, TemporalSettings
+from mesa_pipeline.config.memory import (
+    Bm25Settings,
+    ElasticsearchSettings,
+    ExtractiveSettings,
+    PgvectorSettings,
+    RawSettings,
+    StoresSettings,
+    TemporalSettings,
+)
 from mesa_pipeline.config.policies import (
     EvaluationSettings,
     JudgeSettings,
@@ -27,6 +35,7 @@ __all__ = [
     "Bm25Settings",
     "ChatSettings",
     "DatasetsSettings",
+    "ElasticsearchSettings",
     "EmbeddingsSettings",
     "EndpointSettings",
     "EvaluationSettings",
@@ -34,12 +43,14 @@ __all__ = [
     "JudgeSettings",
     "LlmProposerSettings",
     "LocalSettings",
+    "PgvectorSettings",
     "PoliciesSettings",
     "PreviewsSettings",
     "RawSettings",
     "SandboxSettings",
     "SearchSettings",
     "Settings",
+    "StoresSettings",
     "SyntheticSettings",
     "TemporalSettings",
     "TrackingSettings",

@@ -69,8 +69,32 @@ class Bm25Settings(Section):
     tokenizer: str
 
 
+class HnswSettings(Section):
+    m: Annotated[int, Field(ge=2, le=100)]
+    ef_construction: Annotated[int, Field(ge=4, le=1000)]
+    ef_search: Annotated[int, Field(ge=1, le=1000)]
+
+
+class PgvectorSettings(Section):
+    url_variable: str
+    exact_up_to: Annotated[int, Field(ge=0)]
+    hnsw: HnswSettings
+
+
+class ElasticsearchSettings(Section):
+    url: str
+    key_variable: str
+    index: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")]
+    timeout_seconds: Annotated[float, Field(gt=0)]
+
+
 class StoresSettings(Section):
     bm25: Bm25Settings
+    vectors: Literal["files", "pgvector"]
+    texts: Literal["process", "elasticsearch"]
+    namespace: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
+    pgvector: PgvectorSettings
+    elasticsearch: ElasticsearchSettings
 
 
 class ExtractiveSettings(Section):

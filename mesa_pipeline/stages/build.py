@@ -9,6 +9,7 @@ from mesa_pipeline.config import Settings
 from mesa_pipeline.stages.context import StageContext
 from mesa_pipeline.stages.models import structure_of, waits_for_endpoint
 from mesa_pipeline.stages.per_episode import EpisodeWork, make_missing
+from mesa_pipeline.stages.publish import publish
 from mesa_pipeline.stages.storage import EpisodeEntry, read_episode, read_manifest, write_memory
 from mesa_pipeline.structures.base import MemoryStructure
 from mesa_pipeline.types import Summary
@@ -17,11 +18,13 @@ from mesa_pipeline.types import Summary
 def build(context: StageContext, code: str) -> Summary:
     """Build the memory of every episode that has none, or one made from something else.
 
-    An episode whose build fails is listed and the others go on; the next call tries it again.
+    An episode whose build fails is listed and the others go on; the next call tries it again. Where the settings name a server
+    that searches the memories, their copies are brought up to date too.
 
     Raises:
         ConfigError: There is no structure of that code.
         ArtifactError: The episodes are not there yet.
+        MissingDependency: A server of the settings cannot be reached.
     """
     structure = structure_of(context.settings, context.layout.workspace, code)
     manifest = read_manifest(context.layout)
@@ -34,7 +37,9 @@ def build(context: StageContext, code: str) -> Summary:
         make=partial(_build_one, context.layout, context.settings, code),
         waits=waits_for_endpoint(context.settings, "build", code),
     )
-    return make_missing(context, manifest, manifest.episodes, work)
+    built = make_missing(context, manifest, manifest.episodes, work)
+    published = publish(context, manifest, code)
+    return built if published is None else built.with_part(published)
 
 
 def is_built(layout: Layout, structure: MemoryStructure[Any], entry: EpisodeEntry) -> bool:

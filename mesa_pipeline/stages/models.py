@@ -9,9 +9,19 @@ from pathlib import Path
 from threading import RLock
 from typing import Any, Literal, ParamSpec, TypeVar
 
-from mesa_pipeline.artifacts import LEDGER, REPLIES, VECTORS, Layout
-from mesa_pipeline.config import ENDPOINT, ChatSettings, EndpointSettings, JudgeSettings, LocalSettings, Settings, secret
-from mesa_pipeline.errors import ConfigError
+from mesa_pipeline.artifacts import LEDGER, REPLIES, VECTORS, Layout, RunningServices
+from mesa_pipeline.artifacts.services import STORES
+from mesa_pipeline.config import (
+    ENDPOINT,
+    ChatSettings,
+    EndpointSettings,
+    JudgeSettings,
+    LocalSettings,
+    Settings,
+    StoresSettings,
+    secret,
+)
+from mesa_pipeline.errors import ConfigError, MissingDependency
 from mesa_pipeline.evaluation.judge import VERDICT_SCHEMA, LlmJudge
 from mesa_pipeline.evaluation.rewards import Reward, TokenF1
 from mesa_pipeline.evaluation.sweep import Reading
@@ -21,6 +31,7 @@ from mesa_pipeline.llm.tokens import QwenTokenCounter
 from mesa_pipeline.reading import Reader
 from mesa_pipeline.reading.extractive import ExtractiveReader
 from mesa_pipeline.reading.llm import LlmReader
+from mesa_pipeline.stores import Stores, TextStore, VectorStore
 from mesa_pipeline.structures import open_structures
 from mesa_pipeline.structures.base import MemoryStructure, StructureContext
 
@@ -54,8 +65,32 @@ def kept(function: Callable[P, R]) -> Callable[P, R]:
 @kept
 def structures_of(settings: Settings, workspace: Path) -> dict[str, MemoryStructure[Any]]:
     """The five structures by code; what language models reply is kept in the workspace."""
-    context = StructureContext(settings, embedder_opener(settings, workspace), chat_opener(settings, workspace))
-    return open_structures(context)
+    models = embedder_opener(settings, workspace), chat_opener(settings, workspace)
+    return open_structures(StructureContext(settings, *models, stores_of(settings, workspace)))
+
+
+@kept
+def stores_of(settings: Settings, workspace: Path) -> Stores:
+    """The servers that the settings have memories searched in; nothing is connected before the first use."""
+    stores = settings.stores
+    return Stores(
+        vectors=_vector_store(stores, workspace) if stores.vectors == "pgvector" else None,
+        texts=_text_store(stores) if stores.texts == "elasticsearch" else None,
+    )
+
+
+def postgres_url(stores: StoresSettings, workspace: Path) -> str:
+    """Where PostgreSQL is: as the environment says, else the one that runs for the workspace.
+
+    Raises:
+        MissingDependency: Neither is there.
+    """
+    variable = stores.pgvector.url_variable
+    running = RunningServices.of(workspace)
+    url = secret(variable) or (running.databases.get(STORES) if running else None)
+    if not url:
+        raise MissingDependency(f"no PostgreSQL: start one with `mesa up`, or set {variable} to the address of yours")
+    return url
 
 
 def structure_of(settings: Settings, workspace: Path, code: str) -> MemoryStructure[Any]:
@@ -169,6 +204,18 @@ def verdict_schema(settings: Settings) -> Mapping[str, Any] | None:
 def judge_endpoint(settings: Settings, judge: JudgeSettings) -> ChatSettings:
     """Where a further judge is: all that it does not say of itself is as in ``llm.chat``."""
     return settings.llm.chat.model_copy(update=judge.model_dump(exclude={"name"}, exclude_none=True))
+
+
+def _vector_store(stores: StoresSettings, workspace: Path) -> VectorStore:
+    from mesa_pipeline.stores.pgvector import PgvectorStore
+
+    return PgvectorStore(stores.pgvector, stores.namespace, partial(postgres_url, stores, workspace))
+
+
+def _text_store(stores: StoresSettings) -> TextStore:
+    from mesa_pipeline.stores.elasticsearch import ElasticsearchStore
+
+    return ElasticsearchStore(stores.elasticsearch, stores.bm25, stores.namespace, secret(stores.elasticsearch.key_variable))
 
 
 def _chat(settings: Settings, chat: ChatSettings, workspace: Path, role: Role, schema: Mapping[str, Any] | None) -> ChatModel:

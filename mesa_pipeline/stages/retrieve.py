@@ -14,6 +14,7 @@ from mesa_pipeline.stages.per_episode import EpisodeWork, make_missing
 from mesa_pipeline.stages.storage import (
     EpisodeEntry,
     evidence_record,
+    place_of,
     preview_record,
     read_manifest,
     read_memory,
@@ -53,7 +54,8 @@ def retrieve(context: StageContext, code: str) -> Summary:
 def evidence_fingerprint(structure: MemoryStructure[Any], entry: EpisodeEntry) -> str:
     """Key of one structure's evidence for an episode's questions."""
     memory = structure.memory_fingerprint(entry.trajectory)
-    return fingerprint("evidence", memory, dict(structure.retrieve_identity()), entry.questions)
+    identity = {**structure.retrieve_identity(), **structure.access_identity(entry.steps)}
+    return fingerprint("evidence", memory, identity, entry.questions)
 
 
 def is_retrieved(layout: Layout, structure: MemoryStructure[Any], entry: EpisodeEntry) -> bool:
@@ -78,7 +80,7 @@ def _retrieve_one(layout: Layout, settings: Settings, code: str, entry: EpisodeE
     structure = structure_of(settings, layout.workspace, code)
     if not is_current(layout.memory(structure.name, entry.key), structure.memory_fingerprint(entry.trajectory)):
         raise ArtifactError(f"its memory is missing or outdated; run `mesa build --structure {code}`")
-    memory = read_memory(layout, structure, entry.key)
+    memory = structure.served(read_memory(layout, structure, entry.key), place_of(layout, structure, entry))
     questions = read_questions(layout, entry.key)
     started = time.perf_counter()
     evidence = structure.retrieve_many(memory, [question.text for question in questions])

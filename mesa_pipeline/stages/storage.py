@@ -20,6 +20,7 @@ from mesa_pipeline.artifacts import (
 )
 from mesa_pipeline.errors import ArtifactError
 from mesa_pipeline.outcomes import QuestionInfo
+from mesa_pipeline.stores import Place
 from mesa_pipeline.structures.base import MemoryStructure, StoredMemory
 from mesa_pipeline.subsets import STRUCTURE_NAMES
 from mesa_pipeline.types import Episode, Evidence, EvidenceItem, Outcome, Preview, Question, Step, Trajectory
@@ -203,6 +204,11 @@ def read_memory(layout: Layout, structure: MemoryStructure[Any], key: str) -> An
     if header.get("array_sha256", _sha256(arrays)) != _sha256(arrays):
         raise ArtifactError(f"{arrays_path} is not what was stored with {path.name}; delete both and run `{command}`")
     return structure.decode(StoredMemory(payload, decode_arrays(arrays) if arrays else {}))
+
+
+def place_of(layout: Layout, structure: MemoryStructure[Any], entry: EpisodeEntry) -> Place:
+    """Where a server keeps its copy of an episode's memory."""
+    return Place(layout.dataset, structure.name, entry.key, structure.memory_fingerprint(entry.trajectory))
 
 
 def remove_others(folder: Path, manifest: Manifest) -> None:

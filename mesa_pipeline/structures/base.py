@@ -10,6 +10,7 @@ import numpy as np
 from mesa_pipeline.artifacts import fingerprint
 from mesa_pipeline.config import Settings
 from mesa_pipeline.llm import Embedder, OpenChat, no_chat
+from mesa_pipeline.stores import Place, Store, Stores
 from mesa_pipeline.types import Evidence, Trajectory
 
 M = TypeVar("M")
@@ -25,11 +26,15 @@ class StoredMemory:
 
 @dataclass(frozen=True)
 class StructureContext:
-    """What a structure may be made from. ``embedder`` and ``chat`` open a model on first use: most structures never ask."""
+    """What a structure may be made from. ``embedder`` and ``chat`` open a model on first use: most structures never ask.
+
+    ``stores`` are the servers that search copies of memories.
+    """
 
     settings: Settings
     embedder: Callable[[], Embedder]
     chat: OpenChat = no_chat
+    stores: Stores = field(default_factory=Stores)
 
 
 class MemoryStructure(ABC, Generic[M]):
@@ -100,6 +105,26 @@ class MemoryStructure(ABC, Generic[M]):
         Raises:
             ArtifactError: The data was made by something incompatible, such as another embedder; names both.
         """
+
+    @property
+    def store(self) -> Store | None:
+        """The server's store that this structure searches in; most search in the process."""
+        return None
+
+    def publish(self, memory: M, place: Place) -> None:
+        """Put the memory's index into ``store``, where there is one. Publishing again changes nothing."""
+
+    def served(self, memory: M, place: Place) -> M:
+        """The memory, searching in ``store`` where there is one: it retrieves what it did before.
+
+        Raises:
+            ArtifactError: The index is not there, or something incompatible made it.
+        """
+        return memory
+
+    def access_identity(self, steps: int) -> Mapping[str, Any]:
+        """All that makes ``store`` retrieve otherwise than the process, for a trajectory of so many steps; mostly nothing."""
+        return {}
 
     def memory_fingerprint(self, trajectory_fingerprint: str) -> str:
         """Key of the memory that ``build`` makes of a trajectory."""

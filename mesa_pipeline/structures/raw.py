@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
 from mesa_pipeline.config import Bm25Settings, RawSettings
-from mesa_pipeline.stores import Match
+from mesa_pipeline.stores import Match, Place, TextIndex, TextStore
 from mesa_pipeline.stores.bm25 import Bm25Index
 from mesa_pipeline.structures.base import MemoryStructure, StoredMemory, StructureContext
 from mesa_pipeline.structures.records import clip, serialize_step
@@ -32,12 +32,14 @@ class RawTrace:
         records: Serialised steps, whole, by position.
         windows: Windows in time order.
         index: Text index whose documents are the windows.
+        server: The server's index of the same windows, where one is searched.
     """
 
     steps: tuple[int, ...]
     records: tuple[str, ...]
     windows: tuple[Window, ...]
     index: Bm25Index
+    server: TextIndex | None = None
 
 
 def split_windows(length: int, settings: RawSettings) -> tuple[Window, ...]:
@@ -59,20 +61,25 @@ class RawMemory(MemoryStructure[RawTrace]):
         windows: How windows are cut, and how many to return.
         bm25: How windows are ranked.
         max_chars_per_step: Longest record wanted in evidence, characters; ranking sees the whole text.
+        store: Server that ranks published windows; ``None`` to rank in the process.
     """
 
     code: ClassVar[str] = "R"
     name: ClassVar[str] = "raw"
 
-    def __init__(self, windows: RawSettings, bm25: Bm25Settings, max_chars_per_step: int) -> None:
+    def __init__(
+        self, windows: RawSettings, bm25: Bm25Settings, max_chars_per_step: int, store: TextStore | None = None
+    ) -> None:
         self._windows = windows
         self._bm25 = bm25
         self._max_chars = max_chars_per_step
+        self._store = store
 
     @classmethod
     def create(cls, context: StructureContext) -> Self:
         settings = context.settings
-        return cls(settings.structures.raw, settings.stores.bm25, settings.evidence.max_chars_per_step)
+        raw, bm25, evidence = settings.structures.raw, settings.stores.bm25, settings.evidence
+        return cls(raw, bm25, evidence.max_chars_per_step, context.stores.texts)
 
     def build_identity(self) -> Mapping[str, Any]:
         return {"version": VERSION, "tokenizer": self._bm25.tokenizer, "windows": self._windows.model_dump(exclude={"top_k"})}
@@ -93,7 +100,7 @@ class RawMemory(MemoryStructure[RawTrace]):
         return RawTrace(steps, records, windows, Bm25Index.build(texts, self._bm25))
 
     def retrieve(self, memory: RawTrace, question: str) -> Evidence:
-        matches = memory.index.search(question, self._windows.top_k)
+        matches = (memory.server or memory.index).search(question, self._windows.top_k)
         chosen = [match for match in matches if match.score > 0] or matches[:1]
         return self._evidence(memory, sorted(chosen))
 
@@ -109,6 +116,19 @@ class RawMemory(MemoryStructure[RawTrace]):
             windows=tuple(Window(*window) for window in payload["windows"]),
             index=Bm25Index.restore(payload["index"], stored.arrays, self._bm25),
         )
+
+    @property
+    def store(self) -> TextStore | None:
+        return self._store
+
+    def publish(self, memory: RawTrace, place: Place) -> None:
+        if self._store is not None and memory.windows:
+            self._store.put(place, memory.index)
+
+    def served(self, memory: RawTrace, place: Place) -> RawTrace:
+        if self._store is None or not memory.windows:
+            return memory
+        return replace(memory, server=self._store.open(place))
 
     def _evidence(self, memory: RawTrace, matches: Sequence[Match]) -> Evidence:
         """Windows in time order; a step that two of them share is shown in the first."""

@@ -1,14 +1,14 @@
 """V: one embedding per step, read by similarity (paper, A.1, "Vector Database (V) Memory")."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from mesa_pipeline.errors import ArtifactError
 from mesa_pipeline.llm import Embedder
-from mesa_pipeline.stores import Match
+from mesa_pipeline.stores import Match, Place, VectorIndex, VectorStore
 from mesa_pipeline.stores.embedded import ArrayVectorIndex
 from mesa_pipeline.structures.base import MemoryStructure, StoredMemory, StructureContext
 from mesa_pipeline.structures.records import clip, serialize_step
@@ -18,7 +18,7 @@ VERSION = 1
 
 
 @dataclass(frozen=True)
-class VectorStore:
+class StepVectors:
     """The steps of a trajectory with their vectors.
 
     Attributes:
@@ -26,35 +26,47 @@ class VectorStore:
         steps: Step indices.
         records: Serialised steps, whole.
         vectors: Shape ``(steps, dimensions)``, float32, L2-normalised.
+        server: The server's index of the same vectors, where one is searched.
     """
 
     embedder: str
     steps: tuple[int, ...]
     records: tuple[str, ...]
     vectors: np.ndarray
+    server: VectorIndex | None = None
+
+    @property
+    def index(self) -> VectorIndex:
+        """What is searched."""
+        return self.server or ArrayVectorIndex(self.vectors)
 
 
-class VectorMemory(MemoryStructure[VectorStore]):
+class VectorMemory(MemoryStructure[StepVectors]):
     """Step embeddings; ``retrieve`` returns the steps with the largest inner products, best first.
 
     Args:
         embedder: Opens the embedding model; called when a name or a vector is asked for.
         top_k: Steps to return.
         max_chars_per_step: Longest record wanted in evidence, characters.
+        store: Server that searches published memories; ``None`` to search in the process.
     """
 
     code: ClassVar[str] = "V"
     name: ClassVar[str] = "vector"
 
-    def __init__(self, embedder: Callable[[], Embedder], top_k: int, max_chars_per_step: int) -> None:
+    def __init__(
+        self, embedder: Callable[[], Embedder], top_k: int, max_chars_per_step: int, store: VectorStore | None = None
+    ) -> None:
         self._embedder = embedder
         self._top_k = top_k
         self._max_chars = max_chars_per_step
+        self._store = store
 
     @classmethod
     def create(cls, context: StructureContext) -> Self:
         settings = context.settings
-        return cls(context.embedder, settings.structures.vector.top_k, settings.evidence.max_chars_per_step)
+        vector, evidence = settings.structures.vector, settings.evidence
+        return cls(context.embedder, vector.top_k, evidence.max_chars_per_step, context.stores.vectors)
 
     def build_identity(self) -> Mapping[str, Any]:
         return {"version": VERSION, "embedder": self._embedder().name}
@@ -62,32 +74,49 @@ class VectorMemory(MemoryStructure[VectorStore]):
     def retrieve_identity(self) -> Mapping[str, Any]:
         return {"version": VERSION, "top_k": self._top_k, "max_chars_per_step": self._max_chars}
 
-    def build(self, trajectory: Trajectory) -> VectorStore:
+    def build(self, trajectory: Trajectory) -> StepVectors:
         embedder = self._embedder()
         records = tuple(serialize_step(step).text for step in trajectory.steps)
         vectors = embedder.embed(records) if records else np.zeros((0, 0), dtype=np.float32)
-        return VectorStore(embedder.name, tuple(step.index for step in trajectory.steps), records, vectors)
+        return StepVectors(embedder.name, tuple(step.index for step in trajectory.steps), records, vectors)
 
-    def retrieve(self, memory: VectorStore, question: str) -> Evidence:
+    def retrieve(self, memory: StepVectors, question: str) -> Evidence:
         return self.retrieve_many(memory, [question])[0]
 
-    def retrieve_many(self, memory: VectorStore, questions: Sequence[str]) -> list[Evidence]:
+    def retrieve_many(self, memory: StepVectors, questions: Sequence[str]) -> list[Evidence]:
         """Evidence for each question; the questions are embedded as one batch."""
         if not memory.steps:
             return [Evidence(self.code) for _ in questions]
         queries = self._matching_embedder(memory.embedder).embed(questions)
-        found = ArrayVectorIndex(memory.vectors).search(queries, self._top_k)
+        found = memory.index.search(queries, self._top_k)
         return [self._evidence(memory, matches) for matches in found]
 
-    def encode(self, memory: VectorStore) -> StoredMemory:
+    def encode(self, memory: StepVectors) -> StoredMemory:
         payload = {"embedder": memory.embedder, "steps": list(memory.steps), "records": list(memory.records)}
         return StoredMemory(payload, {"vectors": memory.vectors})
 
-    def decode(self, stored: StoredMemory) -> VectorStore:
+    def decode(self, stored: StoredMemory) -> StepVectors:
         self._matching_embedder(stored.payload["embedder"])
         payload = stored.payload
         vectors = np.asarray(stored.arrays["vectors"], dtype=np.float32)
-        return VectorStore(payload["embedder"], tuple(payload["steps"]), tuple(payload["records"]), vectors)
+        return StepVectors(payload["embedder"], tuple(payload["steps"]), tuple(payload["records"]), vectors)
+
+    @property
+    def store(self) -> VectorStore | None:
+        return self._store
+
+    def publish(self, memory: StepVectors, place: Place) -> None:
+        if self._store is not None and memory.steps:
+            self._store.put(place, memory.vectors, memory.embedder)
+
+    def served(self, memory: StepVectors, place: Place) -> StepVectors:
+        if self._store is None or not memory.steps:
+            return memory
+        return replace(memory, server=self._store.open(place, self._embedder().name))
+
+    def access_identity(self, steps: int) -> Mapping[str, Any]:
+        approximation = self._store.approximation(steps) if self._store else None
+        return {"approximation": approximation} if approximation else {}
 
     def _matching_embedder(self, made_with: str) -> Embedder:
         embedder = self._embedder()
@@ -98,7 +127,7 @@ class VectorMemory(MemoryStructure[VectorStore]):
             )
         return embedder
 
-    def _evidence(self, memory: VectorStore, matches: Sequence[Match]) -> Evidence:
+    def _evidence(self, memory: StepVectors, matches: Sequence[Match]) -> Evidence:
         items: list[EvidenceItem] = []
         truncated = False
         for match in matches:
