@@ -27,10 +27,10 @@ from mesa_pipeline.search.ucb import bonus_to_spread
 from mesa_pipeline.stages.context import StageContext
 from mesa_pipeline.stages.models import chat_opener, open_reading
 from mesa_pipeline.stages.parallel import worker_count
-from mesa_pipeline.stages.search_tracking import SearchRecorder, tracked_search
+from mesa_pipeline.stages.search_tracking import SearchRecorder, tracked_policy, tracked_search
 from mesa_pipeline.stages.split import read_split
 from mesa_pipeline.stages.table import Table, read_table
-from mesa_pipeline.tracking import Tracker
+from mesa_pipeline.tracking import CHAMPION, Tracker
 from mesa_pipeline.types import Summary
 
 RESULT_FILE = "search.json"
@@ -157,12 +157,18 @@ class _Job:
             values = fit_values(self._train.matrix, settings.policies.route_keys, context)
             frozen = self._folder / FROZEN_FOLDER
             (self._folder / RESULT_FILE).unlink(missing_ok=True)
-            freeze(frozen, fitted, self._provenance(), chosen.entry.validation, values, sandbox)
-            is_champion = self._seed == settings.splits.seeds[0] and self._context.layout.ablation is None
-            recorder.freeze(frozen, chosen.entry, champion=is_champion)
+            policy = freeze(frozen, fitted, self._provenance(), chosen.entry.validation, values, sandbox)
+            recorder.freeze(tracked_policy(frozen, policy), chosen.entry, self._aliases())
         left_out = len(self._validation.matrix) - len(data.validation)
         result = self._result(archive, chosen, left_out, store.spent(settings.search.iterations))
         write_sealed_json(self._folder / RESULT_FILE, {"fingerprint": self.key, **result})
+
+    def _aliases(self) -> tuple[str, ...]:
+        """Names of the frozen policy; that of an ablation has none."""
+        if self._context.layout.ablation:
+            return ()
+        first = self._context.settings.splits.seeds[0]
+        return (f"seed-{self._seed}", *((CHAMPION,) if self._seed == first else ()))
 
     def _open_store(self) -> SearchStore:
         """The store to continue in; searches with other settings lie beside it.

@@ -3,16 +3,19 @@
 Scores and objectives are told times a hundred: the tracker's pages show three decimals, which policies may have in common.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from mesa_pipeline import __version__
+from mesa_pipeline.evaluation.evaluate import Evaluation
+from mesa_pipeline.search.freeze import FrozenPolicy
 from mesa_pipeline.search.loop import SearchProgress
 from mesa_pipeline.search.records import ArchiveEntry, Rejection
 from mesa_pipeline.search.ucb import bonus_to_spread
 from mesa_pipeline.stages.context import StageContext
 from mesa_pipeline.stages.models import open_reading
-from mesa_pipeline.tracking import SearchRun, TrackedCandidate, TrackedSearch
+from mesa_pipeline.tracking import SearchRun, TrackedCandidate, TrackedPolicy, TrackedSearch
 
 SOURCE_FILE = "policy.py"
 
@@ -42,9 +45,37 @@ class SearchRecorder:
         self._run.progress(progress.iteration, progress_metrics(progress))
         self._watcher(progress)
 
-    def freeze(self, directory: Path, entry: ArchiveEntry, *, champion: bool) -> None:
-        """Record the frozen policy."""
-        self._run.freeze(directory, entry_metrics(entry), champion=champion)
+    def freeze(self, policy: TrackedPolicy, entry: ArchiveEntry, aliases: Sequence[str]) -> None:
+        """Record the frozen policy, with all that is known of the candidate it was."""
+        self._run.freeze(replace(policy, metrics=entry_metrics(entry)), aliases)
+
+
+def tracked_policy(directory: Path, policy: FrozenPolicy) -> TrackedPolicy:
+    """A frozen policy as the tracker knows it.
+
+    Args:
+        directory: Where it is frozen.
+        policy: The same, read.
+    """
+    made, worth = policy.provenance, policy.validation
+    score = f"{100 * worth.score:.2f}"
+    return TrackedPolicy(
+        directory=directory,
+        metrics=worth_metrics(worth),
+        tags={
+            "mesa.policy": policy.name,
+            "mesa.validation_score": score,
+            "mesa.validation_tokens": f"{worth.tokens:.0f}",
+            "mesa.package_version": __version__,
+            "mesa.profile": made.profile or "unknown",
+            "mesa.manifest_sha256": policy.manifest_sha256,
+        },
+        description=(
+            f"{policy.name}: chosen on split seed {made.split_seed} of {made.dataset}, where it scored {score} of 100 on "
+            f"{worth.n} validation questions with {worth.tokens:,.0f} evidence tokens a question. Written by {made.proposer}, "
+            f"scored by {made.judge} on the answers of {made.reader}; settings: {made.profile or 'unknown'}."
+        ),
+    )
 
 
 def tracked_search(context: StageContext, seed: int, key: str, proposer: str) -> TrackedSearch:
@@ -72,15 +103,22 @@ def tracked_search(context: StageContext, seed: int, key: str, proposer: str) ->
 def entry_metrics(entry: ArchiveEntry) -> Mapping[str, float | None]:
     """What a valid candidate is worth: on validation, and under ``train_`` on the questions it was fitted to."""
     return {
-        "J": 100 * entry.validation.score,
-        "C": entry.validation.tokens,
-        "objective": 100 * entry.validation.objective,
-        "structures": entry.validation.structures,
-        "unscored": float(entry.validation.unscored),
+        **worth_metrics(entry.validation),
         "train_J": 100 * entry.train.score,
         "train_C": entry.train.tokens,
         "train_objective": 100 * entry.train.objective,
         "iteration": float(entry.iteration),
+    }
+
+
+def worth_metrics(worth: Evaluation) -> Mapping[str, float | None]:
+    """What a policy is worth on validation."""
+    return {
+        "J": 100 * worth.score,
+        "C": worth.tokens,
+        "objective": 100 * worth.objective,
+        "structures": worth.structures,
+        "unscored": float(worth.unscored),
     }
 
 

@@ -3,7 +3,8 @@
 The pipeline's own artifacts never depend on a tracker: with ``NullTracker`` every result is the same.
 """
 
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +12,12 @@ from typing import Protocol
 
 from mesa_pipeline.artifacts import Layout
 from mesa_pipeline.config import TrackingSettings
+
+# Read while MLflow is imported, which no module below does before this one, and nowhere else to be set.
+os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+
+CHAMPION, CHALLENGER = "champion", "challenger"
+"""Aliases of the model ``policy-<dataset>``: the policy that is asked, and the one that may take its place."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +58,23 @@ class TrackedCandidate:
     params: Mapping[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class TrackedPolicy:
+    """A frozen policy: one version of the model ``policy-<dataset>``.
+
+    Attributes:
+        directory: Folder of plain files that make the policy.
+        metrics: Its figures on validation, under the names that its candidate has them under.
+        tags: What it was made from, such as split seed, validation score, package version and profile.
+        description: The same for a person to read.
+    """
+
+    directory: Path
+    metrics: Mapping[str, float | None]
+    tags: Mapping[str, str] = field(default_factory=dict)
+    description: str = ""
+
+
 class SearchRun(Protocol):
     """An open search."""
 
@@ -67,13 +91,12 @@ class SearchRun(Protocol):
         """
         ...
 
-    def freeze(self, directory: Path, metrics: Mapping[str, float | None], *, champion: bool) -> None:
-        """Record the frozen policy.
+    def freeze(self, policy: TrackedPolicy, aliases: Sequence[str] = ()) -> None:
+        """Record the frozen policy as a version of the dataset's model; one recorded before is left alone.
 
         Args:
-            directory: Folder of plain files that make the policy.
-            metrics: Its figures on validation.
-            champion: Whether it becomes the one to ask: the dataset's ``champion``.
+            policy: The policy.
+            aliases: Names that point at this version from now on, such as ``seed-0``.
         """
         ...
 
@@ -93,6 +116,16 @@ class Tracker(Protocol):
         """Add the held-out figures of the search's frozen policy."""
         ...
 
+    def promote(self, search: TrackedSearch, policy: TrackedPolicy, alias: str) -> None:
+        """Point an alias of the model ``policy-<dataset>`` at a search's frozen policy, wherever it pointed before.
+
+        Args:
+            search: The search that the policy was chosen in; known from here on where it was not recorded.
+            policy: The policy; registered where it was not.
+            alias: ``CHAMPION``, ``CHALLENGER`` or another.
+        """
+        ...
+
 
 class NullTracker:
     """Records nothing."""
@@ -102,6 +135,9 @@ class NullTracker:
         yield NullSearchRun()
 
     def test(self, search: TrackedSearch, metrics: Mapping[str, float | None]) -> None:
+        pass
+
+    def promote(self, search: TrackedSearch, policy: TrackedPolicy, alias: str) -> None:
         pass
 
 
@@ -114,7 +150,7 @@ class NullSearchRun:
     def progress(self, step: int, metrics: Mapping[str, float | None]) -> None:
         pass
 
-    def freeze(self, directory: Path, metrics: Mapping[str, float | None], *, champion: bool) -> None:
+    def freeze(self, policy: TrackedPolicy, aliases: Sequence[str] = ()) -> None:
         pass
 
 
@@ -136,4 +172,14 @@ def open_tracker(settings: TrackingSettings, layout: Layout, tags: Mapping[str, 
     return MlflowTracker(f"sqlite:///{database}", artifacts=layout.tracking_artifacts.absolute(), tags=tags or {})
 
 
-__all__ = ["NullTracker", "SearchRun", "TrackedCandidate", "TrackedSearch", "Tracker", "open_tracker"]
+__all__ = [
+    "CHALLENGER",
+    "CHAMPION",
+    "NullTracker",
+    "SearchRun",
+    "TrackedCandidate",
+    "TrackedPolicy",
+    "TrackedSearch",
+    "Tracker",
+    "open_tracker",
+]

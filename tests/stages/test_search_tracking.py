@@ -25,8 +25,8 @@ class Recorded:
     def progress(self, step, metrics):
         self.steps[step] = metrics
 
-    def freeze(self, directory, metrics, *, champion):
-        self.frozen = metrics
+    def freeze(self, policy, aliases=()):
+        self.frozen = policy.metrics
 
 
 def entry(id, objective, parents=()):

@@ -7,7 +7,16 @@ import pytest
 from mesa_pipeline.artifacts import Layout
 from mesa_pipeline.config import TrackingSettings
 from mesa_pipeline.errors import MissingDependency
-from mesa_pipeline.tracking import NullTracker, TrackedCandidate, TrackedSearch, Tracker, open_tracker
+from mesa_pipeline.tracking import (
+    CHALLENGER,
+    CHAMPION,
+    NullTracker,
+    TrackedCandidate,
+    TrackedPolicy,
+    TrackedSearch,
+    Tracker,
+    open_tracker,
+)
 
 SEARCH = TrackedSearch("toy", seed=3, key="abc123", params={"lambda": 1e-6, "reader": "extractive"})
 CANDIDATES = [
@@ -41,17 +50,17 @@ def client(layout: Layout):  # MLflow is imported by the tracker first, which tu
 
 
 @pytest.fixture
-def policy(tmp_path: Path) -> Path:
+def policy(tmp_path: Path) -> TrackedPolicy:
     (tmp_path / "policy.json").write_text('{"subset": 3}')
-    return tmp_path
+    return TrackedPolicy(tmp_path, {"J": 0.35}, {"mesa.profile": "offline"}, "reads S and T")
 
 
-def record(tracker: Tracker, search: TrackedSearch, policy: Path, champion: bool = True) -> None:
+def record(tracker: Tracker, search: TrackedSearch, policy: TrackedPolicy, aliases=()) -> None:
     with tracker.search(search) as run:
         for step, candidate in enumerate(CANDIDATES):
             run.candidate(candidate)
             run.progress(step, {"best/J": 0.30 + step / 20, "unknown": None})
-        run.freeze(policy, {"J": 0.35}, champion=champion)
+        run.freeze(policy, aliases)
     tracker.test(search, {"test_J": 0.33, "test_low": None})
 
 
@@ -63,7 +72,7 @@ def runs_of(client, search: TrackedSearch):
     return parents, [run for run in runs if run.data.tags.get("mlflow.parentRunId") in ids]
 
 
-def test_a_search_becomes_a_parent_run_with_a_child_per_candidate(tracker: Tracker, client, policy: Path):
+def test_a_search_becomes_a_parent_run_with_a_child_per_candidate(tracker: Tracker, client, policy: TrackedPolicy):
     record(tracker, SEARCH, policy)
 
     (parent,), children = runs_of(client, SEARCH)
@@ -83,7 +92,7 @@ def test_a_search_becomes_a_parent_run_with_a_child_per_candidate(tracker: Track
     assert source.read_text() == '{"subset": 31}'
 
 
-def test_how_a_search_went_is_a_history_by_step(tracker: Tracker, client, policy: Path):
+def test_how_a_search_went_is_a_history_by_step(tracker: Tracker, client, policy: TrackedPolicy):
     search = TrackedSearch("toy", seed=6, key="history")
     record(tracker, search, policy)
     record(tracker, search, policy)
@@ -117,7 +126,7 @@ def test_sources_that_no_encoding_holds_are_kept_in_escapes(tracker: Tracker, cl
     assert source.read_text() == "x = '\\ud800'"
 
 
-def test_recording_the_same_search_again_adds_nothing(tracker: Tracker, client, policy: Path):
+def test_recording_the_same_search_again_adds_nothing(tracker: Tracker, client, policy: TrackedPolicy):
     search = TrackedSearch("toy", seed=4, key="rerun")
     record(tracker, search, policy)
     record(tracker, search, policy)
@@ -129,7 +138,7 @@ def test_recording_the_same_search_again_adds_nothing(tracker: Tracker, client, 
     assert len(client.get_metric_history(parents[0].info.run_id, "test_J")) == 1
 
 
-def test_an_interrupted_search_is_marked_failed_and_continued(tracker: Tracker, client, policy: Path):
+def test_an_interrupted_search_is_marked_failed_and_continued(tracker: Tracker, client, policy: TrackedPolicy):
     search = TrackedSearch("toy", seed=5, key="interrupted")
     with pytest.raises(KeyboardInterrupt), tracker.search(search) as run:
         run.candidate(CANDIDATES[0])
@@ -143,20 +152,41 @@ def test_an_interrupted_search_is_marked_failed_and_continued(tracker: Tracker, 
     assert len(children) == 2
 
 
-def test_the_champion_is_the_policy_said_to_be_and_is_plain_files(tracker: Tracker, client, policy: Path):
+def test_aliases_point_at_the_policy_said_last_and_what_is_registered_is_plain_files(tracker: Tracker, client, policy):
     champion, other = TrackedSearch("registry", 0, "first"), TrackedSearch("registry", 1, "second")
-    record(tracker, champion, policy, champion=True)
-    record(tracker, other, policy, champion=False)
+    record(tracker, champion, policy, ["seed-0", CHAMPION])
+    record(tracker, other, policy, ["seed-1"])
+    assert found(client, CHAMPION).run_id == runs_of(client, champion)[0][0].info.run_id
+    assert found(client, "seed-1").run_id == runs_of(client, other)[0][0].info.run_id
 
-    version = client.get_model_version_by_alias("policy-registry", "champion")
-    (parent,), _ = runs_of(client, champion)
-    assert version.run_id == parent.info.run_id
-    assert client.get_model_version_by_alias("policy-registry", "seed-1").run_id != version.run_id
+    tracker.promote(other, policy, CHAMPION)
+    tracker.promote(champion, policy, CHALLENGER)
+    version = found(client, CHAMPION)
+    assert version.run_id == runs_of(client, other)[0][0].info.run_id
+    assert (version.tags["mesa.profile"], version.tags["mesa.split_seed"]) == ("offline", "1")
+    assert version.description == "reads S and T"
+    assert len(client.search_model_versions("name = 'policy-registry'")) == 2
     stored = Path(version.source.removeprefix("file://"))
-    assert [path.name for path in stored.iterdir()] == ["policy.json"]
+    files = sorted(str(path.relative_to(stored)) for path in stored.rglob("*") if path.is_file())
+    assert files == ["MLmodel", "frozen/policy.json", "input_example.json", "python_env.yaml", "requirements.txt"]
 
 
-def test_artifacts_lie_in_the_workspace(tracker: Tracker, client, policy: Path, layout: Layout):
+def test_a_policy_whose_search_was_never_recorded_can_be_promoted(tracker: Tracker, client, policy):
+    search = TrackedSearch("registry", 9, "unheard of")
+    tracker.promote(search, policy, CHALLENGER)
+    assert found(client, CHALLENGER).tags["mesa.search_key"] == "unheard of"
+
+    record(tracker, search, policy)
+    parents, children = runs_of(client, search)
+    assert (len(parents), len(children)) == (1, 2)
+    assert len(client.search_model_versions(f"run_id = '{parents[0].info.run_id}'")) == 1
+
+
+def found(client, alias: str):
+    return client.get_model_version_by_alias("policy-registry", alias)
+
+
+def test_artifacts_lie_in_the_workspace(tracker: Tracker, client, policy: TrackedPolicy, layout: Layout):
     record(tracker, SEARCH, policy)
     (parent,), _ = runs_of(client, SEARCH)
     assert parent.info.artifact_uri.startswith(layout.tracking_artifacts.as_uri())
@@ -169,7 +199,7 @@ def test_an_unreachable_place_of_record_says_what_to_do_and_hides_the_password(l
     assert "secret" not in str(raised.value)
 
 
-def test_without_tracking_nothing_is_written(tmp_path: Path, policy: Path):
+def test_without_tracking_nothing_is_written(tmp_path: Path, policy: TrackedPolicy):
     tracker = open_tracker(TrackingSettings(enabled=False, uri=None), Layout(tmp_path / "empty", "toy"))
     assert isinstance(tracker, NullTracker)
     record(tracker, SEARCH, policy)

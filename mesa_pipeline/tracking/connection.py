@@ -1,0 +1,81 @@
+"""How MLflow is reached: one client for a database or server, and one message where there is none."""
+
+import fcntl
+import logging
+import math
+import sqlite3
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+from mlflow import MlflowClient
+from mlflow.entities import Metric, Param
+from mlflow.exceptions import MlflowException
+
+from mesa_pipeline.errors import MissingDependency
+
+MAX_PARAM_CHARS = 6000
+SQLITE_PREFIX = "sqlite:///"
+logging.getLogger("mlflow").setLevel(logging.WARNING)  # it announces each table it creates
+
+
+def open_client(uri: str) -> MlflowClient:
+    """A client of a tracking server or database; the tables of a new SQLite file are created."""
+    with _alone(uri):
+        return MlflowClient(tracking_uri=uri, registry_uri=uri)
+
+
+@contextmanager
+def reachable(uri: str) -> Iterator[None]:
+    """Say what to do where the place of record cannot be used.
+
+    Raises:
+        MissingDependency: It cannot.
+    """
+    try:
+        yield
+    except (MlflowException, OSError) as error:
+        place = uri.rpartition("@")[2]  # what stands before it may be a password
+        raise MissingDependency(
+            f"MLflow at {place} cannot be used ({type(error).__name__}); start it, correct tracking.uri, "
+            "or go on without it: --set tracking.enabled=false"
+        ) from error
+
+
+@contextmanager
+def _alone(uri: str) -> Iterator[None]:
+    """Let one process at a time create the tables of a new SQLite file."""
+    if not uri.startswith(SQLITE_PREFIX):
+        yield
+        return
+    path = Path(uri.removeprefix(SQLITE_PREFIX))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.with_name(path.name + ".lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not path.exists():
+            _create_with_write_ahead_log(path)
+        yield
+
+
+def _create_with_write_ahead_log(path: Path) -> None:
+    """Make an empty database that stays in this mode for whoever opens it; where it cannot, it is a common one."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA journal_mode=WAL")
+
+
+def known(metrics: Mapping[str, float | None]) -> dict[str, float]:
+    """The figures there are."""
+    return {name: float(value) for name, value in metrics.items() if value is not None and math.isfinite(value)}
+
+
+def as_metrics(metrics: Mapping[str, float], step: int = 0) -> list[Metric]:
+    """Figures as MLflow takes them."""
+    now = int(time.time() * 1000)
+    return [Metric(name, value, now, step) for name, value in metrics.items()]
+
+
+def as_params(params: Mapping[str, Any]) -> list[Param]:
+    """Parameters as MLflow takes them, cut to the length that it keeps."""
+    return [Param(name, str(value)[:MAX_PARAM_CHARS]) for name, value in params.items()]
