@@ -52,6 +52,8 @@ class RolesSettings(Section):
     judge: RoleSettings
     select: RoleSettings
     propose: RoleSettings
+    remember: RoleSettings
+    recall: RoleSettings
 
 
 class LlmSettings(Section):

@@ -63,14 +63,23 @@ class Completion:
     finish_reason: str = "stop"
 
 
-Role = Literal["summarize", "extract", "check", "answer", "judge", "select", "propose"]
-"""What a language model is asked to be: each role samples in its own way and is counted apart."""
+Role = Literal["summarize", "extract", "check", "answer", "judge", "select", "propose", "remember", "recall"]
+"""What a language model is asked to be: each role samples in its own way and is counted apart.
+
+``remember`` and ``recall`` are those of the baselines: to build a memory, and to read it.
+"""
 
 
 class OpenChat(Protocol):
-    """Opens the language model of a role; replies obey a JSON schema, where one is given and the endpoint can enforce it."""
+    """Opens the language model of a role.
 
-    def __call__(self, role: Role, schema: Mapping[str, Any] | None = None) -> "ChatModel": ...
+    Replies obey a JSON schema, where one is given and the endpoint can enforce it, and are as long as the role's settings
+    allow, or ``max_tokens``.
+    """
+
+    def __call__(
+        self, role: Role, schema: Mapping[str, Any] | None = None, max_tokens: int | None = None
+    ) -> "ChatModel": ...
 
 
 class ChatModel(Protocol):
@@ -97,7 +106,7 @@ class ChatModel(Protocol):
         ...
 
 
-def no_chat(role: Role, schema: Mapping[str, Any] | None = None) -> ChatModel:
+def no_chat(role: Role, schema: Mapping[str, Any] | None = None, max_tokens: int | None = None) -> ChatModel:
     """Where no language model was set up.
 
     Raises:

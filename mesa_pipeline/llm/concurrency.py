@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
+from contextvars import copy_context
 from typing import TypeVar
 
 from mesa_pipeline.errors import ModelError
@@ -46,7 +47,7 @@ def map_concurrently(work: Callable[[T], R], items: Iterable[T], limit: int) -> 
     if limit == 1 or len(pending) <= 1:
         return [work(item) for item in pending]
     with pool_of_threads(min(limit, len(pending)), "requests") as pool:
-        futures = [pool.submit(work, item) for item in pending]
+        futures = [pool.submit(copy_context().run, work, item) for item in pending]
         for future in as_completed(futures):
             if not isinstance(future.exception(), ModelError):
                 future.result()

@@ -1,11 +1,11 @@
 """Build: from episodes to the memories of one structure (paper, Eq. 1)."""
 
-import time
 from functools import partial
 from typing import Any
 
 from mesa_pipeline.artifacts import Layout, is_current
 from mesa_pipeline.config import Settings
+from mesa_pipeline.llm.metering import Cost, metered
 from mesa_pipeline.stages.context import StageContext
 from mesa_pipeline.stages.models import structure_of, waits_for_endpoint
 from mesa_pipeline.stages.per_episode import EpisodeWork, make_missing
@@ -47,13 +47,13 @@ def is_built(layout: Layout, structure: MemoryStructure[Any], entry: EpisodeEntr
     return is_current(layout.memory(structure.name, entry.key), structure.memory_fingerprint(entry.trajectory))
 
 
-def _build_one(layout: Layout, settings: Settings, code: str, entry: EpisodeEntry) -> float:
-    """Build and store one memory; returns the seconds the builder itself took."""
+def _build_one(layout: Layout, settings: Settings, code: str, entry: EpisodeEntry) -> Cost:
+    """Build and store one memory; returns what the builder itself took."""
     structure = structure_of(settings, layout.workspace, code)
     trajectory = read_episode(layout, entry.key).trajectory
-    started = time.perf_counter()
-    memory = structure.build(trajectory)
-    seconds = time.perf_counter() - started
+    with metered() as meter:
+        memory = structure.build(trajectory)
+        cost = meter.cost
     header = {"fingerprint": structure.memory_fingerprint(entry.trajectory), "episode_id": entry.id}
     write_memory(layout, structure, entry.key, memory, header)
-    return seconds
+    return cost

@@ -27,6 +27,7 @@ from mesa_pipeline.evaluation.rewards import Reward, TokenF1
 from mesa_pipeline.evaluation.sweep import Reading
 from mesa_pipeline.llm import ChatModel, Embedder, OpenChat, Role
 from mesa_pipeline.llm.ledger import Phase
+from mesa_pipeline.llm.metering import metered_chat, metered_embedder
 from mesa_pipeline.llm.tokens import QwenTokenCounter
 from mesa_pipeline.reading import Reader
 from mesa_pipeline.reading.extractive import ExtractiveReader
@@ -47,6 +48,8 @@ PHASES: Mapping[Role, Phase] = {
     "judge": "judge",
     "select": "select",
     "propose": "propose",
+    "remember": "build",
+    "recall": "retrieve",
 }
 
 
@@ -123,7 +126,7 @@ def embedder_opener(settings: Settings, workspace: Path) -> Callable[[], Embedde
         key, locate = secret(llm.embeddings.key_variable), _locate(llm.local)
         return EndpointEmbedder(llm.embeddings, cache_, ledger, _counter(settings), key, locate=locate)
 
-    return open_embedder
+    return metered_embedder(open_embedder, _counter(settings))
 
 
 @kept
@@ -137,10 +140,10 @@ def _local_embedder(name: str, batch_size: int, threads: int) -> Embedder:
 def chat_opener(settings: Settings, workspace: Path) -> OpenChat:
     """Opens the language model of a role behind the endpoint of the settings; nothing is connected before the first call."""
 
-    def open_chat(role: Role, schema: Mapping[str, Any] | None = None) -> ChatModel:
-        return _chat(settings, settings.llm.chat, workspace, role, schema)
+    def open_chat(role: Role, schema: Mapping[str, Any] | None = None, max_tokens: int | None = None) -> ChatModel:
+        return _chat(settings, settings.llm.chat, workspace, role, schema, max_tokens)
 
-    return open_chat
+    return metered_chat(open_chat)
 
 
 @kept
@@ -218,11 +221,18 @@ def _text_store(stores: StoresSettings) -> TextStore:
     return ElasticsearchStore(stores.elasticsearch, stores.bm25, stores.namespace, secret(stores.elasticsearch.key_variable))
 
 
-def _chat(settings: Settings, chat: ChatSettings, workspace: Path, role: Role, schema: Mapping[str, Any] | None) -> ChatModel:
+def _chat(
+    settings: Settings,
+    chat: ChatSettings,
+    workspace: Path,
+    role: Role,
+    schema: Mapping[str, Any] | None,
+    max_tokens: int | None = None,
+) -> ChatModel:
     from mesa_pipeline.llm.openai_compatible import OpenAIChat, Sampling
 
     reply = getattr(settings.llm.roles, role)
-    sampling = Sampling(reply.max_tokens, reply.temperature, schema)
+    sampling = Sampling(max_tokens or reply.max_tokens, reply.temperature, schema)
     return OpenAIChat(_endpoint(chat, settings.llm.local, workspace), sampling, PHASES[role], _counter(settings))
 
 

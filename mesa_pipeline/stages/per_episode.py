@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mesa_pipeline.artifacts import exclusive
+from mesa_pipeline.llm.metering import Cost
 from mesa_pipeline.stages.context import StageContext
 from mesa_pipeline.stages.parallel import run_units, worker_count
 from mesa_pipeline.stages.storage import EpisodeEntry, Manifest, remove_others
@@ -20,10 +21,10 @@ class EpisodeWork:
     Attributes:
         stage: Name of the stage.
         product: What is made of an episode, for progress and failures.
-        timing: Name under which the seconds are noted.
+        timing: Name under which that is noted.
         folders: Where the artifacts lie.
         is_current: Whether an episode's artifact is there and needs no making.
-        make: Makes and stores an episode's artifact, in a worker; returns the seconds of the work proper.
+        make: Makes and stores an episode's artifact, in a worker; returns what the work proper took.
         waits: Whether it mostly waits for an endpoint.
     """
 
@@ -32,18 +33,19 @@ class EpisodeWork:
     timing: str
     folders: tuple[Path, ...]
     is_current: Callable[[EpisodeEntry], bool]
-    make: Callable[[EpisodeEntry], float]
+    make: Callable[[EpisodeEntry], Cost]
     waits: bool = False
 
 
 def make_missing(context: StageContext, manifest: Manifest, wanted: Sequence[EpisodeEntry], work: EpisodeWork) -> Summary:
     """Make what is not current; one failure is listed and the others go on. Artifacts of vanished episodes are removed."""
     started = time.perf_counter()
-    stale = [entry for entry in wanted if not work.is_current(entry)]
     settings = context.settings
-    workers = min(settings.llm.chat.max_concurrency if work.waits else worker_count(settings.run.workers), len(stale))
     failed: list[str] = []
-    with exclusive(context.layout):
+    with exclusive(context.layout, work.timing):
+        stale = [entry for entry in wanted if not work.is_current(entry)]  # once nobody else can make them
+        parallel = settings.llm.chat.max_concurrency if work.waits else worker_count(settings.run.workers)
+        workers = min(parallel, len(stale))
         context.progress(f"making {work.product}", 0, len(stale))
         for done, result in enumerate(run_units(work.make, stale, workers, threads=work.waits), start=1):
             if result.value is not None:

@@ -5,6 +5,7 @@ from functools import partial
 
 from mesa_pipeline.artifacts import Layout
 from mesa_pipeline.config import Settings
+from mesa_pipeline.llm.metering import Cost
 from mesa_pipeline.stages.context import StageContext
 from mesa_pipeline.stages.models import structure_of
 from mesa_pipeline.stages.per_episode import EpisodeWork, make_missing
@@ -37,10 +38,10 @@ def publish(context: StageContext, manifest: Manifest, code: str) -> Summary | N
     return summary
 
 
-def _publish_one(layout: Layout, settings: Settings, code: str, entry: EpisodeEntry) -> float:
+def _publish_one(layout: Layout, settings: Settings, code: str, entry: EpisodeEntry) -> Cost:
     """Publish one memory; returns the seconds that the server took."""
     structure = structure_of(settings, layout.workspace, code)
     memory = read_memory(layout, structure, entry.key)
     started = time.perf_counter()
     structure.publish(memory, place_of(layout, structure, entry))
-    return time.perf_counter() - started
+    return Cost(time.perf_counter() - started)

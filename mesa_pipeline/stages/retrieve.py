@@ -1,12 +1,12 @@
 """Retrieve: one structure's evidence for every question, once, whatever subsets will read it, and the preview of it."""
 
-import time
 from functools import partial
 from typing import Any
 
 from mesa_pipeline.artifacts import Layout, fingerprint, is_current, write_records
 from mesa_pipeline.config import Settings
 from mesa_pipeline.errors import ArtifactError
+from mesa_pipeline.llm.metering import Cost, metered
 from mesa_pipeline.reading.previews import PREVIEWS_VERSION, preview
 from mesa_pipeline.stages.context import StageContext
 from mesa_pipeline.stages.models import open_reading, structure_of, waits_for_endpoint
@@ -75,16 +75,16 @@ def _previews_fingerprint(layout: Layout, settings: Settings, structure: MemoryS
     return fingerprint("previews", PREVIEWS_VERSION, evidence, settings.previews.model_dump(), counter.name)
 
 
-def _retrieve_one(layout: Layout, settings: Settings, code: str, entry: EpisodeEntry) -> float:
-    """Retrieve and store one episode's evidence; returns the seconds that retrieval itself took."""
+def _retrieve_one(layout: Layout, settings: Settings, code: str, entry: EpisodeEntry) -> Cost:
+    """Retrieve and store one episode's evidence; returns what retrieval itself took."""
     structure = structure_of(settings, layout.workspace, code)
     if not is_current(layout.memory(structure.name, entry.key), structure.memory_fingerprint(entry.trajectory)):
         raise ArtifactError(f"its memory is missing or outdated; run `mesa build --structure {code}`")
     memory = structure.served(read_memory(layout, structure, entry.key), place_of(layout, structure, entry))
     questions = read_questions(layout, entry.key)
-    started = time.perf_counter()
-    evidence = structure.retrieve_many(memory, [question.text for question in questions])
-    seconds = time.perf_counter() - started
+    with metered() as meter:
+        evidence = structure.retrieve_many(memory, [question.text for question in questions])
+        cost = meter.cost
     records = [evidence_record(q.id, e) for q, e in zip(questions, evidence, strict=True)]
     path = layout.evidence(structure.name, entry.key)
     write_records(path, {"fingerprint": evidence_fingerprint(structure, entry), "episode_id": entry.id}, records)
@@ -94,4 +94,4 @@ def _retrieve_one(layout: Layout, settings: Settings, code: str, entry: EpisodeE
     glimpses = [preview_record(q.id, preview(e, settings.previews, counter)) for q, e in zip(questions, evidence, strict=True)]
     header = {"fingerprint": _previews_fingerprint(layout, settings, structure, entry), "episode_id": entry.id}
     write_records(layout.preview(structure.name, entry.key), header, glimpses)
-    return seconds
+    return cost

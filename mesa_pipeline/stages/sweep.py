@@ -16,6 +16,7 @@ from mesa_pipeline.artifacts import Journal, Layout, exclusive, fingerprint, is_
 from mesa_pipeline.config import Settings
 from mesa_pipeline.errors import ArtifactError
 from mesa_pipeline.evaluation.sweep import sweep_question
+from mesa_pipeline.llm.metering import Cost
 from mesa_pipeline.stages.context import StageContext
 from mesa_pipeline.stages.models import open_reading, structures_of, waits_for_endpoint
 from mesa_pipeline.stages.parallel import run_units, worker_count
@@ -137,7 +138,7 @@ class _SweepRun:
         self._context.progress("sweeping questions", 0, total)
         for result in run_units(work, self._units(), workers, threads=waits):
             self._store(result.unit, result.value or [])
-            append_timing(self._context.layout, "sweep", result.unit.question_id, result.seconds)
+            append_timing(self._context.layout, "sweep", result.unit.question_id, Cost(result.seconds))
             problem = result.error or _first_error(result.value or [])
             if problem is not None:
                 failed.append(f"question {result.unit.question_id!r}: {problem}")

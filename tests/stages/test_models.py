@@ -86,8 +86,8 @@ def test_readers_opened_by_several_threads_share_one_endpoint(tmp_path: Path):
 
     with ThreadPoolExecutor(THREADS) as pool:
         readings = list(pool.map(ask, range(THREADS)))
-    assert len({id(reading.reader.model.endpoint) for reading in readings}) == 1
-    assert readings[0].reader.model.endpoint is readings[0].reward.model.endpoint
+    assert len({id(reading.reader.model.model.endpoint) for reading in readings}) == 1
+    assert readings[0].reader.model.model.endpoint is readings[0].reward.model.model.endpoint
 
 
 @pytest.mark.parametrize(
