@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from mesa_pipeline import artifacts
 from mesa_pipeline.artifacts import Journal, Layout
+from mesa_pipeline.artifacts.layout import is_held
 from mesa_pipeline.errors import ArtifactError, WorkspaceBusy
 
 any_text = st.text(alphabet=st.characters(codec=None, categories=["L", "N", "P", "S", "Z", "C", "M"]))
@@ -243,24 +244,47 @@ def test_what_is_incomplete_can_be_read_and_continued(tmp_path):
     assert Journal(target, {"fingerprint": "f"}).records == [{"n": 1}]
 
 
-def _hold(layout, held):
-    with artifacts.exclusive(layout):
+def _hold(layout, held, part=None):
+    with artifacts.exclusive(layout, part):
         held.set()
         signal.pause()
 
 
-def test_a_workspace_has_one_owner_and_a_killed_owner_frees_it(tmp_path):
-    layout = Layout(tmp_path, "synthetic")
+@contextmanager
+def held_by_another(layout, part=None):
+    """The process that holds it, killed in the end."""
     spawn = multiprocessing.get_context("spawn")
     held = spawn.Event()
-    owner = spawn.Process(target=_hold, args=(layout, held))
+    owner = spawn.Process(target=_hold, args=(layout, held, part))
     owner.start()
     try:
         assert held.wait(30)
-        with pytest.raises(WorkspaceBusy, match=str(owner.pid)), artifacts.exclusive(layout):
-            pass
+        yield owner
     finally:
         os.kill(owner.pid, signal.SIGKILL)
         owner.join()
+
+
+def test_a_workspace_has_one_owner_and_a_killed_owner_frees_it(tmp_path):
+    layout = Layout(tmp_path, "synthetic")
+    with held_by_another(layout) as owner:
+        for part in (None, "build-S"):
+            with pytest.raises(WorkspaceBusy, match=str(owner.pid)), artifacts.exclusive(layout, part):
+                pass
     with artifacts.exclusive(layout):
+        pass
+
+
+def test_parts_of_a_workspace_have_an_owner_each_and_keep_out_who_wants_the_whole(tmp_path):
+    layout = Layout(tmp_path, "synthetic")
+    with artifacts.exclusive(layout):
+        pass  # leaves this process's id behind
+    with held_by_another(layout, "build-S") as owner:
+        with artifacts.exclusive(layout, "build-V"):
+            assert is_held(layout)
+        for part in (None, "build-S"):
+            with pytest.raises(WorkspaceBusy, match=f"process {owner.pid} is"), artifacts.exclusive(layout, part):
+                pass
+    assert not is_held(layout)
+    with artifacts.exclusive(layout, "build-S"):
         pass

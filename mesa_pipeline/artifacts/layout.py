@@ -24,11 +24,13 @@ class Layout:
         workspace: The folder of all artifacts.
         dataset: Names the dataset's folder in it.
         ablation: Whose policies and tests are meant, ``None`` for those of the settings as they are.
+        nightly: Whether the challenger's split and policy are meant, which stand apart from those of the report.
     """
 
     workspace: Path
     dataset: str
     ablation: str | None = None
+    nightly: bool = False
 
     @property
     def root(self) -> Path:
@@ -51,7 +53,7 @@ class Layout:
         return self.root / "previews" / structure / f"{key}.jsonl"
 
     def split(self, seed: int) -> Path:
-        return self.root / "splits" / f"seed-{seed}.json"
+        return (self._challenge if self.nightly else self.root) / "splits" / f"seed-{seed}.json"
 
     def outcomes(self, key: str) -> Path:
         return self.root / "outcomes" / f"{key}.jsonl"
@@ -64,6 +66,10 @@ class Layout:
 
     def judgements(self, seed: int) -> Path:
         return self._compared / "judgements" / f"seed-{seed}.json"
+
+    @property
+    def champion(self) -> Path:
+        return self.root / "champion"
 
     @property
     def report(self) -> Path:
@@ -81,12 +87,21 @@ class Layout:
         return self.workspace / "mlflow-artifacts"
 
     @property
+    def _challenge(self) -> Path:
+        return self.root / "nightly"
+
+    @property
     def _compared(self) -> Path:
+        if self.nightly:
+            return self._challenge
         return self.root / "ablations" / checked_name(self.ablation) if self.ablation else self.root
 
     @property
     def lock(self) -> Path:
         return self.root / ".lock"
+
+    def part_lock(self, part: str) -> Path:
+        return self.root / f"{self.lock.name}-{checked_name(part)}"
 
 
 def checked_name(name: str) -> str:
@@ -101,38 +116,59 @@ def checked_name(name: str) -> str:
 
 
 @contextmanager
-def exclusive(layout: Layout) -> Iterator[None]:
-    """Hold the dataset's workspace for this process; the lock dies with the process.
+def exclusive(layout: Layout, part: str | None = None) -> Iterator[None]:
+    """Hold the dataset's workspace for this process, or one part of it; the lock dies with the process.
+
+    Who holds a part shares the workspace with holders of other parts, on this machine or another that sees the same files, and
+    with nobody who holds it whole.
 
     Raises:
         WorkspaceBusy: Another process holds it.
         ArtifactError: The workspace cannot be written.
     """
+    with _locked(layout, layout.lock, shared=part is not None):
+        if part is None:
+            yield
+        else:
+            with _locked(layout, layout.part_lock(part), shared=False):
+                yield
+
+
+@contextmanager
+def _locked(layout: Layout, path: Path, shared: bool) -> Iterator[None]:
     try:
-        layout.root.mkdir(parents=True, exist_ok=True)
-        lock = layout.lock.open("a+")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = path.open("a+")
     except OSError as error:
-        raise ArtifactError(f"cannot write {layout.root}: {error.strerror}; choose another --workspace") from error
+        raise ArtifactError(f"cannot write {path.parent}: {error.strerror}; choose another --workspace") from error
     with lock as file:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except OSError as error:
-            file.seek(0)
-            holder = file.read().strip() or "unknown"
             raise WorkspaceBusy(
-                f"process {holder} is working on {layout.dataset!r} in {layout.workspace}; "
+                f"process {_holders(layout)} is working on {layout.dataset!r} in {layout.workspace}; "
                 "wait for it, stop it, or choose another --workspace"
             ) from error
         file.truncate(0)
-        file.write(str(os.getpid()))
+        if not shared:
+            file.write(str(os.getpid()))
         file.flush()
         yield
 
 
+def _holders(layout: Layout) -> str:
+    locks = [layout.lock, *sorted(layout.root.glob(f"{layout.lock.name}-*"))]
+    return ", ".join(filter(None, (path.read_text().strip() for path in locks if _is_locked(path)))) or "unknown"
+
+
 def is_held(layout: Layout) -> bool:
-    """Whether a process, this one included, holds the dataset's workspace."""
+    """Whether a process, this one included, holds the dataset's workspace or a part of it."""
+    return _is_locked(layout.lock)
+
+
+def _is_locked(path: Path) -> bool:
     try:
-        with layout.lock.open("r+") as lock:
+        with path.open("r+") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except FileNotFoundError:
         return False

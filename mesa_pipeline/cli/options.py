@@ -56,7 +56,7 @@ _DATASET_OPTIONS = (
         "--dataset",
         default="synthetic",
         show_default=True,
-        help=f"Which dataset: {', '.join(DATASETS)}.",
+        help=f"Which dataset: {', '.join(DATASETS)}; or SOURCE.NAME for further data of one of them.",
     ),
     click.option("--data", type=click.Path(path_type=Path), help="The dataset's file or folder; synthetic needs none."),
     click.option(

@@ -25,10 +25,22 @@ class SyntheticSettings(Section):
     questions: Positive
 
 
+OwnName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*\.[a-z0-9][a-z0-9_]*$")]
+"""Of a data set of one's own: the source that reads it, a dot, and a name."""
+
+
 class DatasetsSettings(Section):
+    own: tuple[OwnName, ...]
     ama_bench: AmaBenchSettings
     locomo: LocomoSettings
     synthetic: SyntheticSettings
+
+    @field_validator("own")
+    @classmethod
+    def _named_once(cls, own: tuple[str, ...]) -> tuple[str, ...]:
+        if len(set(own)) < len(own):
+            raise ValueError("a data set stands twice")
+        return own
 
 
 class SplitsSettings(Section):

@@ -39,14 +39,26 @@ DATASETS: dict[str, DatasetSource] = {
 
 
 def dataset_source(name: str) -> DatasetSource:
-    """Look a source up by name.
+    """Look a source up by its name, or by that of a data set it reads: ``traces`` and ``traces.support`` are the same source.
 
     Raises:
         DataError: There is none of that name; lists those there are.
     """
-    if name not in DATASETS:
+    source = name.partition(".")[0]
+    if source not in DATASETS:
         raise DataError(f"unknown dataset {name!r}; known are {', '.join(DATASETS)}")
-    return DATASETS[name]
+    return DATASETS[source]
 
 
-__all__ = ["DATASETS", "DatasetSource", "LoadedEpisodes", "dataset_source"]
+def dataset_names(settings: DatasetsSettings) -> tuple[str, ...]:
+    """Every data set there is: one of each source, and those of one's own.
+
+    Raises:
+        DataError: One of them names a source that does not exist.
+    """
+    for name in settings.own:
+        dataset_source(name)
+    return (*DATASETS, *settings.own)
+
+
+__all__ = ["DATASETS", "DatasetSource", "LoadedEpisodes", "dataset_names", "dataset_source"]
