@@ -4,15 +4,16 @@ from functools import partial
 
 import dagster as dg
 
-from mesa_pipeline.datasets import DATASETS
+from mesa_pipeline.datasets import dataset_names
 from mesa_pipeline.defs.resources import DATASET_DIMENSION, SEED_DIMENSION, read_settings
 from mesa_pipeline.defs.schedules import NIGHTLY
 
-BY_DATASET = dg.StaticPartitionsDefinition(list(DATASETS))
+SETTINGS = read_settings()
+BY_DATASET = dg.StaticPartitionsDefinition(dataset_names(SETTINGS.datasets))
 BY_DATASET_AND_SEED = dg.MultiPartitionsDefinition(
     {
         DATASET_DIMENSION: BY_DATASET,
-        SEED_DIMENSION: dg.StaticPartitionsDefinition([str(seed) for seed in read_settings().splits.seeds]),
+        SEED_DIMENSION: dg.StaticPartitionsDefinition([str(seed) for seed in SETTINGS.splits.seeds]),
     }
 )
 

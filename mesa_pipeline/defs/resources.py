@@ -14,22 +14,36 @@ from pydantic import Field
 
 from mesa_pipeline.artifacts import Layout
 from mesa_pipeline.config import Settings, load_settings
-from mesa_pipeline.datasets import DATASETS
+from mesa_pipeline.datasets import DATASETS, dataset_names
 from mesa_pipeline.defs import metadata
-from mesa_pipeline.errors import MesaError
+from mesa_pipeline.defs.executors import executor_named
+from mesa_pipeline.errors import MesaError, WorkspaceBusy
 from mesa_pipeline.stages.context import StageContext
 from mesa_pipeline.tracking import Tracker, open_tracker
 from mesa_pipeline.types import Summary
 
 WORKSPACE_VARIABLE = "MESA_WORKSPACE"
 PARAMS_VARIABLE = "MESA_PARAMS"
-DATA_VARIABLES = {dataset: f"MESA_DATA_{dataset.upper()}" for dataset in DATASETS}
+EXECUTOR_VARIABLE = "MESA_EXECUTOR"
+DEFAULT_EXECUTOR = "in-process"
 DATASET_DIMENSION = "dataset"
 SEED_DIMENSION = "seed"
 DEFAULT_WORKSPACE = "workspace"
 SECONDS_BETWEEN_REPORTS = 10.0
+SECONDS_TO_WAIT_WHILE_BUSY = 10
+MAX_WAITS_WHILE_BUSY = 8640
+"""A day of waits for a workspace in which another process works."""
 
 StepContext: TypeAlias = dg.AssetExecutionContext | dg.AssetCheckExecutionContext
+
+
+def data_variable(dataset: str) -> str:
+    """The environment variable that names a data set's file or folder."""
+    return f"MESA_DATA_{dataset.replace('.', '_').upper()}"
+
+
+DATA_VARIABLES = {dataset: data_variable(dataset) for dataset in DATASETS}
+"""Of the data sets that every installation has."""
 
 
 def read_settings() -> Settings:
@@ -142,21 +156,28 @@ class Partition:
 
 @contextmanager
 def clear_failures(pipeline: Pipeline) -> Iterator[None]:
-    """Turn an error of ours, which names its remedy, into a failure shown without a stack trace of the framework."""
+    """Turn an error of ours, which names its remedy, into a failure shown without a stack trace of the framework.
+
+    Where another process works in the workspace, the step waits for its turn: what that process makes need not be made again.
+    """
     try:
         yield
+    except WorkspaceBusy as error:
+        raise dg.RetryRequested(MAX_WAITS_WHILE_BUSY, SECONDS_TO_WAIT_WHILE_BUSY) from error
     except MesaError as error:
-        variables = ", ".join(DATA_VARIABLES[name] for name in DATASETS if name not in pipeline.data_paths)
+        names = dataset_names(read_settings().datasets)
+        variables = ", ".join(data_variable(name) for name in names if name not in pipeline.data_paths)
         hint = f" Here --data is an environment variable of the code location: {variables}." if "--data" in str(error) else ""
         raise dg.Failure(f"{error}{hint}", allow_retries=False) from error
 
 
 @dg.definitions
 def resources() -> dg.Definitions:
-    """Resources from the environment; one process runs a whole run, because its stages spread over the cores themselves."""
-    paths = {dataset: os.environ[variable] for dataset, variable in DATA_VARIABLES.items() if os.environ.get(variable)}
+    """Resources and executor from the environment."""
+    variables = {dataset: data_variable(dataset) for dataset in dataset_names(read_settings().datasets)}
+    paths = {dataset: os.environ[variable] for dataset, variable in variables.items() if os.environ.get(variable)}
     workspace = Path(os.environ.get(WORKSPACE_VARIABLE, DEFAULT_WORKSPACE)).absolute()
     return dg.Definitions(
         resources={"pipeline": Pipeline(workspace=str(workspace), data_paths=paths)},
-        executor=dg.in_process_executor,
+        executor=executor_named(os.environ.get(EXECUTOR_VARIABLE, DEFAULT_EXECUTOR)),
     )
