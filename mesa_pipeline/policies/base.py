@@ -116,9 +116,9 @@ class Policy(ABC):
         """One mask per question, in order; a policy that gains from batches overrides this."""
         return [self.select(state, question) for question in questions]
 
-    def explain(self, state: State, question: PolicyInput) -> str:
-        """One line on what is chosen for a question and why."""
-        return f"{self.name}: {subsets.label(self.select(state, question))}"
+    def explain(self, state: State, question: PolicyInput, chosen: int) -> str:
+        """One line on why ``select`` chose the mask ``chosen`` for a question."""
+        return f"{self.name}: {subsets.label(chosen)}"
 
 
 @dataclass(frozen=True)
@@ -144,8 +144,9 @@ class FittedPolicy:
         """
         return int(self.choices([question])[0])
 
-    def explain(self, question: PolicyInput) -> str:
-        return self.policy.explain(self.state, question)
+    def explain(self, question: PolicyInput, chosen: int | None = None) -> str:
+        """One line on what is chosen for a question and why; ``chosen`` is what ``select`` said, where it was asked before."""
+        return self.policy.explain(self.state, question, self.select(question) if chosen is None else chosen)
 
     def choices(self, questions: Sequence[PolicyInput]) -> np.ndarray:
         """Masks for n questions: shape ``(n,)``, integers 1..31.

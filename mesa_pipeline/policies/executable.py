@@ -119,9 +119,8 @@ class ExecutablePolicy(Policy):
             raise PolicyError(f"{self.title} failed on {len(failed)} of {len(replies)} questions; first: {failed[0]}")
         return [reply.mask for reply in replies if reply.mask is not None]
 
-    def explain(self, state: State, question: PolicyInput) -> str:
-        chosen = subsets.label(self.select(state, question))
-        return f"{self.title}: {self.code.meta['hypothesis']} -> {chosen}"
+    def explain(self, state: State, question: PolicyInput, chosen: int) -> str:
+        return f"{self.title}: {self.code.meta['hypothesis']} -> {subsets.label(chosen)}"
 
 
 @lru_cache(maxsize=16)

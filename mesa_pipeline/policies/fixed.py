@@ -41,7 +41,7 @@ class FixedPolicy(Policy):
     def select(self, state: State, question: PolicyInput) -> int:
         return self.mask
 
-    def explain(self, state: State, question: PolicyInput) -> str:
+    def explain(self, state: State, question: PolicyInput, chosen: int) -> str:
         return f"always {subsets.label(self.mask)}, whatever the question"
 
 

@@ -74,10 +74,10 @@ class LookupPolicy(Policy):
     def select(self, state: State, question: PolicyInput) -> int:
         return int(state["cells"][dump_json(self._cell(state, question))]["subset"])
 
-    def explain(self, state: State, question: PolicyInput) -> str:
+    def explain(self, state: State, question: PolicyInput, chosen: int) -> str:
         cell = self._cell(state, question)
         named = [value if value is not None else f"any {LABEL_NAMES[key]}" for key, value in zip(self.keys, cell, strict=True)]
-        return f"{self._title}: {', '.join(named)} -> {subsets.label(self.select(state, question))}"
+        return f"{self._title}: {', '.join(named)} -> {subsets.label(chosen)}"
 
     def _cell(self, state: State, question: PolicyInput) -> Cell:
         return cell_of(question, self.keys, state["values"])

@@ -90,9 +90,14 @@ class FrozenPolicy:
         """Mask of the structures to read for one question."""
         return self.fitted.select(question)
 
-    def explain(self, question: PolicyInput) -> str:
-        """One line on what is chosen for a question and why, such as ``lookup by domain: Game -> S+T``."""
-        return self.fitted.explain(question)
+    def explain(self, question: PolicyInput, chosen: int | None = None) -> str:
+        """One line on what is chosen for a question and why, such as ``lookup by domain: Game -> S+T``.
+
+        Args:
+            question: The question.
+            chosen: What ``select`` said of it, where it was asked before.
+        """
+        return self.fitted.explain(question, chosen)
 
     def require_strong(self) -> None:
         """Refuse to run a language model's code where the kernel cannot confine it: to be asked before it chooses anything.

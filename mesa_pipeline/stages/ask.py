@@ -28,7 +28,7 @@ class Selector(Protocol):
 
     def select(self, question: PolicyInput) -> int: ...
 
-    def explain(self, question: PolicyInput) -> str: ...
+    def explain(self, question: PolicyInput, chosen: int) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,8 @@ def ask(
     glimpses: Mapping[str, Evidence] = retrieval.glimpses(subsets.STRUCTURE_CODES) if policy.reads_previews else {}
     shown = {code: preview(evidence, previews, reading.counter) for code, evidence in glimpses.items()}
     asked = PolicyInput(question, {}, len(trajectory.steps), shown)
-    subset, reason = policy.select(asked), policy.explain(asked)
+    subset = policy.select(asked)
+    reason = policy.explain(asked, subset)
     within = read_within(budget, subset, asked, retrieval.of, reading.counter) if budget else None
     if within:
         subset, evidence, composed = within.subset, within.evidence, within.composed

@@ -5,6 +5,7 @@ a name of a module of this package, no pickled code (docs/decisions/0114-policie
 """
 
 import json
+import platform
 import shutil
 import tempfile
 from collections.abc import Sequence
@@ -77,14 +78,21 @@ def _log_model(client: MlflowClient, run: Run, directory: Path) -> None:
         shutil.copytree(directory, folder / FROZEN_FOLDER)
         (folder / EXAMPLE_FILE).write_text(json.dumps(EXAMPLE))
         (folder / REQUIREMENTS_FILE).write_text(f"mesa-pipeline=={__version__}\n")
-        (folder / ENVIRONMENT_FILE).write_text(yaml.safe_dump({"dependencies": [f"-r {REQUIREMENTS_FILE}"]}))
+        environment = {"python": platform.python_version(), "dependencies": [f"-r {REQUIREMENTS_FILE}"]}
+        (folder / ENVIRONMENT_FILE).write_text(yaml.safe_dump(environment))
         model = Model(
             artifact_path=POLICY_ARTIFACTS,
             run_id=run.info.run_id,
             signature=SIGNATURE,
             saved_input_example_info={"artifact_path": EXAMPLE_FILE, "type": "dataframe", "pandas_orient": "split"},
         )
-        model.add_flavor("python_function", loader_module=LOADER, data=FROZEN_FOLDER, env={"virtualenv": ENVIRONMENT_FILE})
+        model.add_flavor(
+            "python_function",
+            loader_module=LOADER,
+            data=FROZEN_FOLDER,
+            env={"virtualenv": ENVIRONMENT_FILE},
+            python_version=platform.python_version(),
+        )
         model.save(str(folder / MODEL_FILE))
         client.log_artifacts(run.info.run_id, str(folder), POLICY_ARTIFACTS)
 

@@ -31,7 +31,7 @@ class Watched:
         self.shown.append(question)
         return self.mask
 
-    def explain(self, question: PolicyInput) -> str:
+    def explain(self, question: PolicyInput, chosen: int) -> str:
         return "because"
 
 
