@@ -6,7 +6,7 @@ reject unknown keys, so a misspelt one is an error and not a silent default.
 
 from mesa_pipeline.config.datasets import AmaBenchSettings, DatasetsSettings, SyntheticSettings
 from mesa_pipeline.config.llm import ENDPOINT, LOCAL, ChatSettings, EmbeddingsSettings, EndpointSettings, LocalSettings
-from mesa_pipeline.config.loading import load_settings, secret
+from mesa_pipeline.config.loading import load_settings, resolved, secret
 from mesa_pipeline.config.memory import (
     Bm25Settings,
     ElasticsearchSettings,
@@ -26,7 +26,8 @@ from mesa_pipeline.config.policies import (
     SearchSettings,
     UcbSettings,
 )
-from mesa_pipeline.config.settings import Settings, TrackingSettings, Variation
+from mesa_pipeline.config.services import RestartSettings, ServicesSettings
+from mesa_pipeline.config.settings import NightlySettings, Settings, TrackingSettings, Variation
 
 __all__ = [
     "ENDPOINT",
@@ -53,9 +54,12 @@ __all__ = [
     "StoresSettings",
     "SyntheticSettings",
     "TemporalSettings",
+    "RestartSettings",
     "TrackingSettings",
     "UcbSettings",
+    "ServicesSettings",
     "Variation",
     "load_settings",
     "secret",
 ]
+    "resolved",

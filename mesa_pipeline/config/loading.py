@@ -13,6 +13,8 @@ from mesa_pipeline.errors import ConfigError
 
 ENV_PREFIX = "MESA_"
 PARAMS_FILE = "params.yaml"
+RESOLVED = "resolved"
+"""Marks settings in a file that are final: profile, environment and overrides are in them."""
 
 
 def secret(variable: str) -> str | None:
@@ -53,6 +55,8 @@ def load_settings(
     """
     path = path or default_params_path()
     values = _read_yaml(path)
+    if values.pop(RESOLVED, False):
+        return validated(values, overrides, f"settings ({path})")
     _apply_profile(values, profile, path)
     environment = os.environ if environment is None else environment
     for name in sorted(environment):
@@ -60,6 +64,11 @@ def load_settings(
             keys = name.removeprefix(ENV_PREFIX).lower().split("__")
             assign(values, keys, parse_value(environment[name], name), name)
     return validated(values, overrides, f"settings ({path}, then MESA_* variables, then --set)")
+
+
+def resolved(settings: Settings) -> dict[str, Any]:
+    """Plain values that ``load_settings`` reads from a file as these very settings, whatever the environment then says."""
+    return {**settings.model_dump(mode="json", by_alias=True), RESOLVED: True}
 
 
 def _apply_profile(values: dict[str, Any], wanted: str | None, path: Path) -> None:

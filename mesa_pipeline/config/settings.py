@@ -12,6 +12,7 @@ from mesa_pipeline.config.overrides import apply_override, parsed, value_at
 from mesa_pipeline.config.policies import EvaluationSettings, PoliciesSettings, PreviewsSettings, SearchSettings
 from mesa_pipeline.config.section import Section
 from mesa_pipeline.errors import ConfigError
+from mesa_pipeline.config.services import ServicesSettings
 
 
 class Variation(Section):
@@ -62,6 +63,8 @@ class Settings(Section):
 
     @property
     def profile_label(self) -> str:
+    services: ServicesSettings
+    nightly: NightlySettings
         """What results are labelled with: the profile's name, and which of its settings are not as the profile has them."""
         settings = self.model_dump(mode="json", by_alias=True)
         made = (override for profile in self.profiles if profile.name == self.profile for override in profile.set)

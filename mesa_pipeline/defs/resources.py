@@ -14,6 +14,7 @@ from pydantic import Field
 
 from mesa_pipeline.artifacts import Layout
 from mesa_pipeline.config import Settings, load_settings
+from mesa_pipeline.config.variables import PARAMS_VARIABLE, WORKSPACE_VARIABLE, data_variable
 from mesa_pipeline.datasets import DATASETS, dataset_names
 from mesa_pipeline.defs import metadata
 from mesa_pipeline.defs.executors import executor_named
@@ -22,8 +23,6 @@ from mesa_pipeline.stages.context import StageContext
 from mesa_pipeline.tracking import Tracker, open_tracker
 from mesa_pipeline.types import Summary
 
-WORKSPACE_VARIABLE = "MESA_WORKSPACE"
-PARAMS_VARIABLE = "MESA_PARAMS"
 EXECUTOR_VARIABLE = "MESA_EXECUTOR"
 DEFAULT_EXECUTOR = "in-process"
 DATASET_DIMENSION = "dataset"
