@@ -36,11 +36,6 @@ MAX_WAITS_WHILE_BUSY = 8640
 StepContext: TypeAlias = dg.AssetExecutionContext | dg.AssetCheckExecutionContext
 
 
-def data_variable(dataset: str) -> str:
-    """The environment variable that names a data set's file or folder."""
-    return f"MESA_DATA_{dataset.replace('.', '_').upper()}"
-
-
 DATA_VARIABLES = {dataset: data_variable(dataset) for dataset in DATASETS}
 """Of the data sets that every installation has."""
 
