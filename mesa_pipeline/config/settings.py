@@ -11,8 +11,8 @@ from mesa_pipeline.config.memory import EvidenceSettings, ReadingSettings, Store
 from mesa_pipeline.config.overrides import apply_override, parsed, value_at
 from mesa_pipeline.config.policies import EvaluationSettings, PoliciesSettings, PreviewsSettings, SearchSettings
 from mesa_pipeline.config.section import Section
-from mesa_pipeline.errors import ConfigError
 from mesa_pipeline.config.services import ServicesSettings
+from mesa_pipeline.errors import ConfigError
 
 
 class Variation(Section):
@@ -52,6 +52,8 @@ class Settings(Section):
     profile: str
     profiles: tuple[Variation, ...]
     tracking: TrackingSettings
+    services: ServicesSettings
+    nightly: NightlySettings
     run: RunSettings
 
     @field_validator("ablations")
@@ -63,8 +65,6 @@ class Settings(Section):
 
     @property
     def profile_label(self) -> str:
-    services: ServicesSettings
-    nightly: NightlySettings
         """What results are labelled with: the profile's name, and which of its settings are not as the profile has them."""
         settings = self.model_dump(mode="json", by_alias=True)
         made = (override for profile in self.profiles if profile.name == self.profile for override in profile.set)
