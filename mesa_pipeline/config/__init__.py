@@ -27,7 +27,7 @@ from mesa_pipeline.config.policies import (
     UcbSettings,
 )
 from mesa_pipeline.config.services import RestartSettings, ServicesSettings
-from mesa_pipeline.config.settings import NightlySettings, Settings, TrackingSettings, Variation
+from mesa_pipeline.config.settings import Settings, TrackingSettings, Variation
 
 __all__ = [
     "ENDPOINT",

@@ -53,7 +53,6 @@ class Settings(Section):
     profiles: tuple[Variation, ...]
     tracking: TrackingSettings
     services: ServicesSettings
-    nightly: NightlySettings
     run: RunSettings
 
     @field_validator("ablations")
