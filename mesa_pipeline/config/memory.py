@@ -86,6 +86,9 @@ class ElasticsearchSettings(Section):
     key_variable: str
     index: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")]
     timeout_seconds: Annotated[float, Field(gt=0)]
+    max_attempts: Positive
+    backoff_seconds: Annotated[float, Field(ge=0)]
+    max_backoff_seconds: Annotated[float, Field(ge=0)]
 
 
 class StoresSettings(Section):

@@ -123,8 +123,14 @@ class Bm25Index:
             position = self.postings.positions.get(term)
             if position is not None:
                 found = slice(self.postings.offsets[position], self.postings.offsets[position + 1])
-                scores[self.postings.documents[found]] += times * self._weights(position, found)
+                rarity = self._inverse_document_frequencies[position]
+                scores[self.postings.documents[found]] += times * self._weights(rarity, found)
         return scores
+
+    def impacts(self) -> np.ndarray:
+        """What a term, standing once in a query, adds to a document's score: shape ``(postings,)``, float64, in their order."""
+        rarities = np.repeat(self._inverse_document_frequencies, self.postings.document_frequencies)
+        return self._weights(rarities, slice(None))
 
     def search(self, query: str, k: int) -> list[Match]:
         """The ``k`` best documents; see ``TextIndex``."""
@@ -132,11 +138,12 @@ class Bm25Index:
         best = np.argsort(-scores, kind="stable")[:k]
         return [Match(int(position), float(scores[position])) for position in best]
 
-    def _weights(self, position: int, found: slice) -> np.ndarray:
+    def _weights(self, rarities: np.ndarray, found: slice) -> np.ndarray:
+        """Of the postings found; the inverse document frequencies are one for each, or one for all."""
         frequencies = self.postings.frequencies[found]
         saturation = frequencies + self._length_norms[self.postings.documents[found]]
         factor = self.settings.k1 + 1 if self.settings.variant == "okapi" else 1.0
-        weights: np.ndarray = self._inverse_document_frequencies[position] * factor * frequencies / saturation
+        weights: np.ndarray = rarities * factor * frequencies / saturation
         return weights
 
     @cached_property
