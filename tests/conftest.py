@@ -1,7 +1,7 @@
 """Fixtures every test may use."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +10,7 @@ import pytest
 from mesa_pipeline.artifacts import Layout
 from mesa_pipeline.config import Settings, load_settings
 from mesa_pipeline.outcomes import OutcomeMatrix, QuestionInfo
+from mesa_pipeline.services.postgres import EmbeddedPostgres, unavailable
 from mesa_pipeline.stages.context import StageContext
 from mesa_pipeline.stages.sweep import sweep
 from tests.pipeline import SMALL, conclude, copy_of, prepare
@@ -86,3 +87,13 @@ def finished(prepared, tmp_path_factory) -> StageContext:
     sweep(context)
     conclude(context)
     return context
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory) -> Iterator[EmbeddedPostgres]:
+    """A running PostgreSQL with pgvector; every test uses a database of its own in it (``ensure_database``)."""
+    reason = unavailable()
+    if reason:
+        pytest.skip(reason)
+    with EmbeddedPostgres(tmp_path_factory.mktemp("embedded") / "postgres") as server:
+        yield server
