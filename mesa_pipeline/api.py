@@ -3,6 +3,7 @@
 Like the command line, this is a root: settings and environment are read here.
 """
 
+import logging
 from pathlib import Path
 
 from mesa_pipeline import subsets
@@ -16,9 +17,11 @@ from mesa_pipeline.policies.sandbox import open_sandbox
 from mesa_pipeline.search.freeze import FrozenPolicy, load_frozen
 from mesa_pipeline.stages.ask import AskResult, MemoryShelf, Selector, ask
 from mesa_pipeline.stages.models import open_reading, structures_of
+from mesa_pipeline.tracking.traces import Trace, TraceJournal
 from mesa_pipeline.types import Trajectory
 
 SHELF = "asked"
+logger = logging.getLogger(__name__)
 
 
 class Mesa:
@@ -30,6 +33,8 @@ class Mesa:
             workspace.
         settings: By default those of ``params.yaml`` and the environment.
         max_evidence_tokens: Hard limit on the evidence read for a question, at least 0; by default there is none.
+        trace: Keep what was done for each question, in the workspace, for ``mesa track`` to record in MLflow; never where
+            the settings turn tracking off.
 
     Raises:
         ArtifactError: There is no such policy; says how to make one.
@@ -43,6 +48,7 @@ class Mesa:
         policy: str | Path | None = None,
         settings: Settings | None = None,
         max_evidence_tokens: int | None = None,
+        trace: bool = True,
     ) -> None:
         self._settings = settings or load_settings()
         self._limit = _require_limit(max_evidence_tokens)
@@ -50,6 +56,7 @@ class Mesa:
         shelf = Layout(workspace, SHELF)
         self._memories = MemoryShelf(structures_of(self._settings, workspace), shelf)
         self._reading = open_reading(self._settings, shelf)
+        self._traces = TraceJournal(shelf.traces) if trace and self._settings.tracking.enabled else None
 
     def ask(self, question: str, trajectory: Trajectory, max_evidence_tokens: int | None = None) -> AskResult:
         """Answer one question over one trajectory; the result says what was read, why, and what it cost.
@@ -67,7 +74,17 @@ class Mesa:
         values = self._policy.values if isinstance(self._policy, FrozenPolicy) else None
         budget = None if limit is None else TokenBudget(limit, values)
         previews = self._settings.previews
-        return ask(question, trajectory, self._policy, self._memories, self._reading, previews, budget)
+        result = ask(question, trajectory, self._policy, self._memories, self._reading, previews, budget)
+        if self._traces:
+            self._keep(result.trace, self._traces)
+        return result
+
+    def _keep(self, trace: Trace, journal: TraceJournal) -> None:
+        """A trace that cannot be kept is no reason to be without the answer."""
+        try:
+            journal.append(trace)
+        except ArtifactError as error:
+            logger.warning("the trace of this question was not kept: %s", error)
 
 
 def open_selector(policy: str | Path | None, workspace: Path, settings: Settings) -> Selector:

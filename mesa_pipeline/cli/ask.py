@@ -39,6 +39,7 @@ PREVIEW_CHARS = 280
     help="Never read more evidence tokens than this: where the policy's choice has more, the subset of highest expected value "
     "that fits is read instead.",
 )
+@click.option("--no-trace", is_flag=True, help="Keep no trace of this question for `mesa track` to record in MLflow.")
 @click.option("--full", is_flag=True, help="Show the evidence whole instead of the beginning of each piece.")
 @settings_options
 def ask_command(  # noqa: PLR0913 - one parameter for each option
@@ -49,6 +50,7 @@ def ask_command(  # noqa: PLR0913 - one parameter for each option
     episode: str | None,
     policy_name: str | None,
     max_evidence_tokens: int | None,
+    no_trace: bool,
     full: bool,
     settings: Settings,
     workspace: Path,
@@ -63,7 +65,7 @@ def ask_command(  # noqa: PLR0913 - one parameter for each option
     mesa ask --dataset synthetic --episode synthetic-0003 "What happened after step 5?"
     mesa ask --data run.jsonl --max-evidence-tokens 2000 "Which command failed at step 12?"
     """
-    mesa = Mesa(workspace, policy_name, settings, max_evidence_tokens)
+    mesa = Mesa(workspace, policy_name, settings, max_evidence_tokens, trace=not no_trace)
     trajectory = choose_episode(data, dataset, episode, settings).trajectory
     result = mesa.ask(question, trajectory)
     show(terminal, result, PREVIEW_CHARS if not full else None)

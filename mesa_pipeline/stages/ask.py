@@ -4,12 +4,13 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from mesa_pipeline import subsets
 from mesa_pipeline.artifacts import Layout, is_current, slug
 from mesa_pipeline.config import PreviewsSettings
 from mesa_pipeline.evaluation.sweep import Reading
+from mesa_pipeline.llm import TokenCounter
 from mesa_pipeline.policies.base import PolicyInput
 from mesa_pipeline.policies.budget import TokenBudget
 from mesa_pipeline.policies.budgeted_reading import BudgetedReading, read_within
@@ -17,6 +18,7 @@ from mesa_pipeline.reading.compose import Composer
 from mesa_pipeline.reading.previews import preview
 from mesa_pipeline.stages.storage import read_memory, trajectory_fingerprint, write_memory
 from mesa_pipeline.structures.base import MemoryStructure
+from mesa_pipeline.tracking.traces import Span, Trace, TraceRecorder
 from mesa_pipeline.types import Answer, ComposedEvidence, Evidence, Trajectory
 
 
@@ -42,6 +44,7 @@ class AskResult:
         evidence: What was read of each structure, by code.
         composed: The evidence as the reader saw it, with its tokens.
         seconds: Wall time by phase: build, retrieve, answer.
+        trace: All of it as spans, in texts of bounded size.
         budget: What a token budget changed; ``None`` where there was none.
     """
 
@@ -51,6 +54,7 @@ class AskResult:
     evidence: Mapping[str, Evidence]
     composed: ComposedEvidence
     seconds: Mapping[str, float]
+    trace: Trace
     budget: BudgetedReading | None = None
 
 
@@ -61,14 +65,15 @@ class MemoryShelf:
     structures: Mapping[str, MemoryStructure[Any]]
     layout: Layout
 
-    def open(self, code: str, trajectory: Trajectory) -> Any:
+    def open(self, code: str, trajectory: Trajectory, trace: TraceRecorder) -> Any:
         """The memory of a trajectory in one structure, built unless a current one is kept."""
         structure = self.structures[code]
         expected = structure.memory_fingerprint(trajectory_fingerprint(trajectory))
         key = slug(trajectory.id)
         if not is_current(self.layout.memory(structure.name, key), expected):
-            memory = structure.build(trajectory)
-            write_memory(self.layout, structure, key, memory, {"fingerprint": expected, "episode_id": trajectory.id})
+            with trace.span(f"build {structure.name}", "TOOL", trajectory=trajectory.id, steps=len(trajectory.steps)):
+                memory = structure.build(trajectory)
+                write_memory(self.layout, structure, key, memory, {"fingerprint": expected, "episode_id": trajectory.id})
         return read_memory(self.layout, structure, key)
 
 
@@ -95,22 +100,80 @@ def ask(
         previews: How much of each structure's evidence a policy that reads previews is shown.
         budget: Most evidence tokens to read; by default as many as the policy's choice has.
     """
-    retrieval = _Retrieval(question, trajectory, memories)
-    glimpses: Mapping[str, Evidence] = retrieval.glimpses(subsets.STRUCTURE_CODES) if policy.reads_previews else {}
-    shown = {code: preview(evidence, previews, reading.counter) for code, evidence in glimpses.items()}
-    asked = PolicyInput(question, {}, len(trajectory.steps), shown)
-    subset = policy.select(asked)
-    reason = policy.explain(asked, subset)
-    within = read_within(budget, subset, asked, retrieval.of, reading.counter) if budget else None
-    if within:
-        subset, evidence, composed = within.subset, within.evidence, within.composed
-        reason = f"{reason}; {within.reason}"
-    else:
-        evidence = retrieval.of(subsets.decode(subset))
-        composed = Composer(evidence, reading.counter).compose(subset)
-    with _timed(retrieval.seconds, "answer"):
-        answer = reading.reader.answer(question, trajectory.task, composed)
-    return AskResult(answer, subset, reason, evidence, composed, retrieval.seconds, within)
+    trace = TraceRecorder()
+    with trace.span("ask", "CHAIN", question=question, trajectory=trajectory.id, steps=len(trajectory.steps)) as whole:
+        retrieval = _Retrieval(question, trajectory, memories, trace)
+        asked, subset, reason = _selected(policy, retrieval, previews, reading.counter)
+        within = _read_within(budget, subset, asked, retrieval, reading.counter) if budget else None
+        if within:
+            subset, evidence, composed = within.subset, within.evidence, within.composed
+            reason = f"{reason}; {within.reason}"
+        else:
+            evidence = retrieval.of(subsets.decode(subset))
+            composed = _composed(evidence, subset, retrieval, reading.counter)
+        answer = _answered(retrieval, composed, reading)
+        whole.gave(answer=answer.text, structures=_label(subset), reason=reason)
+        whole.has(subset=_label(subset), evidence_tokens=composed.tokens)
+    return AskResult(answer, subset, reason, evidence, composed, retrieval.seconds, trace.trace, within)
+
+
+class _Selected(NamedTuple):
+    asked: PolicyInput
+    subset: int
+    reason: str
+
+
+def _selected(policy: Selector, retrieval: "_Retrieval", previews: PreviewsSettings, counter: TokenCounter) -> _Selected:
+    with retrieval.trace.span("select", "CHAIN", question=retrieval.question, previews=policy.reads_previews) as span:
+        glimpses: Mapping[str, Evidence] = retrieval.glimpses(subsets.STRUCTURE_CODES) if policy.reads_previews else {}
+        shown = {code: preview(evidence, previews, counter) for code, evidence in glimpses.items()}
+        asked = PolicyInput(retrieval.question, {}, len(retrieval.trajectory.steps), shown)
+        subset = policy.select(asked)
+        reason = policy.explain(asked, subset)
+        span.gave(structures=_label(subset), reason=reason)
+        return _Selected(asked, subset, reason)
+
+
+def _read_within(
+    budget: TokenBudget, wanted: int, asked: PolicyInput, retrieval: "_Retrieval", counter: TokenCounter
+) -> BudgetedReading:
+    with retrieval.trace.span("compose", "TOOL", structures=_label(wanted), limit=budget.limit) as span:
+        within = read_within(budget, wanted, asked, retrieval.of, counter)
+        _tell_composed(span, within.subset, within.composed)
+        return within
+
+
+def _composed(
+    evidence: Mapping[str, Evidence], subset: int, retrieval: "_Retrieval", counter: TokenCounter
+) -> ComposedEvidence:
+    with retrieval.trace.span("compose", "TOOL", structures=_label(subset)) as span:
+        composed = Composer(evidence, counter).compose(subset)
+        _tell_composed(span, subset, composed)
+        return composed
+
+
+def _tell_composed(span: Span, subset: int, composed: ComposedEvidence) -> None:
+    span.gave(evidence=composed.text, tokens={part.structure: part.tokens for part in composed.sections})
+    span.has(subset=_label(subset), evidence_tokens=composed.tokens)
+
+
+def _answered(retrieval: "_Retrieval", composed: ComposedEvidence, reading: Reading) -> Answer:
+    """The reader's answer; a trace's tokens are those of the evidence and of the answer, not of a prompt around them."""
+    question, task = retrieval.question, retrieval.trajectory.task
+    with (
+        retrieval.trace.span("answer", "LLM", question=question, task=task, evidence_tokens=composed.tokens) as span,
+        _timed(retrieval.seconds, "answer"),
+    ):
+        answer = reading.reader.answer(question, task, composed)
+        span.gave(answer=answer.text)
+        span.has(model=reading.reader.name)
+        span.spent(composed.tokens, reading.counter.count(answer.text))
+        span.error = answer.error or ""
+        return answer
+
+
+def _label(subset: int) -> str:
+    return subsets.label(subset) if subset else "none"
 
 
 @dataclass
@@ -120,6 +183,7 @@ class _Retrieval:
     question: str
     trajectory: Trajectory
     memories: MemoryShelf
+    trace: TraceRecorder
     seconds: dict[str, float] = field(default_factory=lambda: {"build": 0.0, "retrieve": 0.0})
     _found: dict[str, Evidence] = field(default_factory=dict)
 
@@ -135,19 +199,24 @@ class _Retrieval:
         if structure.previews_evidence:
             return self._evidence(code)
         memory = self._memory(code)
-        with _timed(self.seconds, "retrieve"):
+        with self.trace.span(f"preview {structure.name}", "RETRIEVER"), _timed(self.seconds, "retrieve"):
             return structure.preview(memory, self.question)
 
     def _evidence(self, code: str) -> Evidence:
         if code not in self._found:
-            memory = self._memory(code)
-            with _timed(self.seconds, "retrieve"):
-                self._found[code] = self.memories.structures[code].retrieve(memory, self.question)
+            structure, memory = self.memories.structures[code], self._memory(code)
+            with (
+                self.trace.span(f"retrieve {structure.name}", "RETRIEVER", question=self.question) as span,
+                _timed(self.seconds, "retrieve"),
+            ):
+                found = self._found[code] = structure.retrieve(memory, self.question)
+                span.gave(items=[{"steps": list(item.steps), "text": item.text} for item in found.items])
+                span.has(pieces=len(found.items), truncated=found.truncated)
         return self._found[code]
 
     def _memory(self, code: str) -> Any:
-        with _timed(self.seconds, "build"):
-            return self.memories.open(code, self.trajectory)
+        with self.trace.span(f"open {self.memories.structures[code].name}", "TOOL"), _timed(self.seconds, "build"):
+            return self.memories.open(code, self.trajectory, self.trace)
 
 
 @contextmanager
