@@ -16,6 +16,7 @@ from mesa_pipeline.config.memory import (
     StoresSettings,
     TemporalSettings,
 )
+from mesa_pipeline.config.nightly import NightlySettings
 from mesa_pipeline.config.policies import (
     EvaluationSettings,
     JudgeSettings,
@@ -44,6 +45,7 @@ __all__ = [
     "JudgeSettings",
     "LlmProposerSettings",
     "LocalSettings",
+    "NightlySettings",
     "PgvectorSettings",
     "PoliciesSettings",
     "PreviewsSettings",

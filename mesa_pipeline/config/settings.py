@@ -8,6 +8,7 @@ from pydantic import Field, ValidationError, field_validator
 from mesa_pipeline.config.datasets import DatasetsSettings, SplitsSettings
 from mesa_pipeline.config.llm import LlmSettings
 from mesa_pipeline.config.memory import EvidenceSettings, ReadingSettings, StoresSettings, StructuresSettings
+from mesa_pipeline.config.nightly import NightlySettings
 from mesa_pipeline.config.overrides import apply_override, parsed, value_at
 from mesa_pipeline.config.policies import EvaluationSettings, PoliciesSettings, PreviewsSettings, SearchSettings
 from mesa_pipeline.config.section import Section
@@ -53,6 +54,7 @@ class Settings(Section):
     profiles: tuple[Variation, ...]
     tracking: TrackingSettings
     services: ServicesSettings
+    nightly: NightlySettings
     run: RunSettings
 
     @field_validator("ablations")

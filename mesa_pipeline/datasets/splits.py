@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -62,6 +62,55 @@ def split_episodes(episodes: Sequence[EpisodeInfo], seed: int, ratio: tuple[int,
         DataError: There are fewer than three episodes, or an id occurs twice.
     """
     _check(episodes)
+    part_of = _drawn_parts(episodes, seed, ratio)
+    coverage = _Coverage(part_of)
+    while (swap := coverage.best_swap()) is not None:
+        coverage.apply(swap)
+    return _split(seed, part_of, coverage)
+
+
+def extend_split(assigned: Mapping[str, str], episodes: Sequence[EpisodeInfo], seed: int, ratio: tuple[int, int, int]) -> Split:
+    """Split episodes of which some have their part already: those stay, so that no held-out one is ever trained on.
+
+    Each new episode goes to the part that lacks most against the ratio, in all and within its task type together (minimisation
+    after Pocock and Simon, 1975). Nobody changes places to fill a gap; what is missing from a part is named in ``warnings``.
+    Where none of the episodes has a part, or one part would stay empty, all are drawn as by ``split_episodes``.
+
+    Args:
+        assigned: Part of each episode split before, by id; ids that are gone do no harm.
+        episodes: The episodes as they are now; at least three.
+        seed: Decides the order in which new episodes take their places.
+        ratio: Shares of train, validation and test.
+
+    Raises:
+        DataError: There are fewer than three episodes, or an id occurs twice.
+    """
+    _check(episodes)
+    part_of = {episode: PARTS.index(assigned[episode.id]) for episode in episodes if episode.id in assigned}
+    new = sorted((episode for episode in episodes if episode not in part_of), key=lambda episode: _draw(seed, episode.id))
+    for episode in new if part_of else ():
+        part_of[episode] = _most_lacking(part_of, episode, ratio)
+    if len(set(part_of.values())) < len(PARTS):
+        return split_episodes(episodes, seed, ratio)
+    return _split(seed, part_of, _Coverage(part_of))
+
+
+def _most_lacking(part_of: Mapping[EpisodeInfo, int], episode: EpisodeInfo, ratio: tuple[int, int, int]) -> int:
+    alike = [part for other, part in part_of.items() if (other.domain, other.task_type) == (episode.domain, episode.task_type)]
+
+    def lack(part: int) -> float:
+        groups = (list(part_of.values()), alike)
+        return round(sum(_share(len(group) + 1, ratio, part) - group.count(part) for group in groups), 9)
+
+    return max(range(len(PARTS)), key=lambda part: (lack(part), part))
+
+
+def _split(seed: int, part_of: Mapping[EpisodeInfo, int], coverage: "_Coverage") -> Split:
+    train, val, test = (tuple(sorted(e.id for e, part in part_of.items() if part == k)) for k in range(len(PARTS)))
+    return Split(seed, train, val, test, tuple(coverage.warnings()))
+
+
+def _drawn_parts(episodes: Sequence[EpisodeInfo], seed: int, ratio: tuple[int, int, int]) -> dict[EpisodeInfo, int]:
     strata: dict[tuple[str, str], list[EpisodeInfo]] = {}
     for episode in sorted(episodes, key=lambda episode: _draw(seed, episode.id)):
         strata.setdefault((episode.domain, episode.task_type), []).append(episode)
@@ -70,11 +119,7 @@ def split_episodes(episodes: Sequence[EpisodeInfo], seed: int, ratio: tuple[int,
     for stratum, sizes in zip(members, _allot_strata([len(stratum) for stratum in members], ratio), strict=True):
         parts = (part for part, size in enumerate(sizes) for _ in range(size))
         part_of.update(zip(stratum, parts, strict=True))
-    coverage = _Coverage(part_of)
-    while (swap := coverage.best_swap()) is not None:
-        coverage.apply(swap)
-    train, val, test = (tuple(sorted(e.id for e, part in part_of.items() if part == k)) for k in range(len(PARTS)))
-    return Split(seed, train, val, test, tuple(coverage.warnings()))
+    return part_of
 
 
 def allot(total: int, ratio: tuple[int, int, int]) -> list[int]:

@@ -30,7 +30,7 @@ from mesa_pipeline.stages.parallel import worker_count
 from mesa_pipeline.stages.search_tracking import SearchRecorder, tracked_policy, tracked_search
 from mesa_pipeline.stages.split import read_split
 from mesa_pipeline.stages.table import Table, read_table
-from mesa_pipeline.tracking import CHAMPION, Tracker
+from mesa_pipeline.tracking import CHALLENGER, CHAMPION, Tracker
 from mesa_pipeline.types import Summary
 
 RESULT_FILE = "search.json"
@@ -164,19 +164,26 @@ class _Job:
         write_sealed_json(self._folder / RESULT_FILE, {"fingerprint": self.key, **result})
 
     def _aliases(self) -> tuple[str, ...]:
-        """Names of the frozen policy; that of an ablation has none."""
-        if self._context.layout.ablation:
+        """Names of the frozen policy; that of an ablation has none.
+
+        As long as no champion was crowned, the policy of the first split seed stands for one.
+        """
+        layout = self._context.layout
+        if layout.ablation:
             return ()
-        first = self._context.settings.splits.seeds[0]
-        return (f"seed-{self._seed}", *((CHAMPION,) if self._seed == first else ()))
+        if layout.nightly:
+            return (CHALLENGER,)
+        stands_in = self._seed == self._context.settings.splits.seeds[0] and not layout.champion.exists()
+        return (f"seed-{self._seed}", *((CHAMPION,) if stands_in else ()))
 
     def _open_store(self) -> SearchStore:
         """The store to continue in; searches with other settings lie beside it.
 
-        An ablation that differs in what is chosen alone takes over the search made with the settings as they are.
+        An ablation that differs in what is chosen alone takes over the search made with the settings as they are; so does a
+        challenger whose split has not grown yet.
         """
         folder = self._folder / SEARCH_FOLDER / self._search_key
-        made = replace(self._context.layout, ablation=None).policy(self._seed) / SEARCH_FOLDER / self._search_key
+        made = replace(self._context.layout, ablation=None, nightly=False).policy(self._seed) / SEARCH_FOLDER / self._search_key
         if made.exists() and not folder.exists():
             _copy_folder(made, folder)
         return SearchStore(folder)

@@ -3,14 +3,17 @@
 import logging
 import time
 from dataclasses import asdict
+from pathlib import Path
 
 from mesa_pipeline.artifacts import exclusive, fingerprint, read_json, write_sealed_json
-from mesa_pipeline.datasets.splits import EpisodeInfo, Split, split_episodes
+from mesa_pipeline.datasets.splits import PARTS, EpisodeInfo, Split, extend_split, split_episodes
 from mesa_pipeline.errors import ArtifactError
 from mesa_pipeline.stages.context import StageContext
 from mesa_pipeline.stages.storage import EpisodeEntry, Manifest, read_manifest
 from mesa_pipeline.types import Summary
 
+GONE = "gone"
+"""Of a growing split: the parts of episodes that are no longer there."""
 logger = logging.getLogger(__name__)
 
 
@@ -37,6 +40,39 @@ def split(context: StageContext, seed: int) -> Summary:
     if drawn.warnings:
         facts["warnings"] = len(drawn.warnings)
     return Summary(f"split seed {seed}", int(not is_kept), int(is_kept), time.perf_counter() - started, facts=facts)
+
+
+def grow_split(context: StageContext, seed: int) -> Summary:
+    """Bring a split up to date with episodes that came and went, without moving any: the one that challengers are searched on.
+
+    An episode that is gone keeps its part, for the case that it returns.
+
+    Raises:
+        DataError: There are too few episodes with questions.
+        ArtifactError: The episodes are not there yet, or the split is damaged.
+    """
+    started = time.perf_counter()
+    manifest, path = read_manifest(context.layout), context.layout.split(seed)
+    key = split_fingerprint(context, manifest, seed)
+    is_kept = _stored_fingerprint(context, seed) == key
+    if not is_kept:
+        assigned = _assigned(path)
+        infos = _infos(manifest)
+        drawn = extend_split(assigned, infos, seed, context.settings.splits.ratio)
+        gone = {id: part for id, part in assigned.items() if id not in {info.id for info in infos}}
+        with exclusive(context.layout):
+            write_sealed_json(path, {"fingerprint": key, **asdict(drawn), GONE: gone})
+    grown = read_split(context, seed)
+    facts: dict[str, object] = {part: len(getattr(grown, part)) for part in PARTS}
+    return Summary(f"growing split {seed}", int(not is_kept), int(is_kept), time.perf_counter() - started, facts=facts)
+
+
+def _assigned(path: Path) -> dict[str, str]:
+    """Part of every episode that was ever split, by id."""
+    if not path.exists():
+        return {}
+    stored = read_json(path, "mesa nightly")
+    return {**stored.get(GONE, {}), **{id: part for part in PARTS for id in stored[part]}}
 
 
 def split_fingerprint(context: StageContext, manifest: Manifest, seed: int) -> str:
