@@ -84,11 +84,19 @@ class EvidenceItem:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What one structure returns for one question; empty when it has nothing. ``truncated``: some step's text was clipped."""
+    """What one structure, or another memory system, returns for one question; empty when it has nothing.
+
+    Attributes:
+        structure: Code of the structure.
+        items: Pieces, in the order they are to be read.
+        truncated: Some step's text was clipped.
+        draft: The answer that the system itself arrived at while it searched; the structures have none.
+    """
 
     structure: str
     items: tuple[EvidenceItem, ...] = ()
     truncated: bool = False
+    draft: str | None = None
 
     @property
     def is_empty(self) -> bool:

@@ -64,6 +64,9 @@ class Layout:
     def test(self, seed: int) -> Path:
         return self._compared / "tests" / f"seed-{seed}.json"
 
+    def answers(self, baseline: str, key: str) -> Path:
+        return self.root / "baselines" / checked_name(baseline) / f"{key}.jsonl"
+
     def judgements(self, seed: int) -> Path:
         return self._compared / "judgements" / f"seed-{seed}.json"
 
@@ -77,6 +80,10 @@ class Layout:
 
     def timings(self, stage: str) -> Path:
         return self.root / "timings" / f"{stage}.jsonl"
+
+    @property
+    def traces(self) -> Path:
+        return self.root / "traces.jsonl"
 
     @property
     def tracking_database(self) -> Path:

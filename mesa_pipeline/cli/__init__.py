@@ -10,7 +10,7 @@ from typing import NoReturn
 import click
 
 from mesa_pipeline import __version__
-from mesa_pipeline.cli import ask, doctor, ledger, pipeline, ui
+from mesa_pipeline.cli import ask, baselines, doctor, ledger, pipeline, ui
 from mesa_pipeline.errors import MesaError, WorkFailed
 
 EXIT_FAILED_ITEMS = 1
@@ -40,7 +40,14 @@ def mesa(verbose: bool) -> None:
     logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
 
 
-for command in (*pipeline.COMMANDS, ask.ask_command, ledger.ledger_command, doctor.doctor_command, ui.ui_command):
+for command in (
+    *pipeline.COMMANDS,
+    baselines.baselines_group,
+    ask.ask_command,
+    ledger.ledger_command,
+    doctor.doctor_command,
+    ui.ui_command,
+):
     mesa.add_command(command)
 
 

@@ -53,14 +53,14 @@ def run_command(options: Options) -> None:
     stages += [partial(optimize, seed=seed, tracker=tracker) for seed in seeds]
     stages += [partial(test, seed=seed, tracker=tracker) for seed in seeds]
     stages.append(report)
-    _perform(options, stages)
+    perform(options, stages)
 
 
 @click.command("ingest")
 @pipeline_options
 def ingest_command(options: Options) -> None:
     """Read a dataset and store its episodes."""
-    _perform(options, [ingest])
+    perform(options, [ingest])
 
 
 @click.command("build")
@@ -68,7 +68,7 @@ def ingest_command(options: Options) -> None:
 @pipeline_options
 def build_command(options: Options, codes: tuple[str, ...]) -> None:
     """Build the memories of every episode: summary, temporal store, graph, vectors, raw windows."""
-    _perform(options, [partial(build, code=code) for code in codes or STRUCTURE_CODES])
+    perform(options, [partial(build, code=code) for code in codes or STRUCTURE_CODES])
 
 
 @click.command("retrieve")
@@ -76,7 +76,7 @@ def build_command(options: Options, codes: tuple[str, ...]) -> None:
 @pipeline_options
 def retrieve_command(options: Options, codes: tuple[str, ...]) -> None:
     """Read each memory once for every question."""
-    _perform(options, [partial(retrieve, code=code) for code in codes or STRUCTURE_CODES])
+    perform(options, [partial(retrieve, code=code) for code in codes or STRUCTURE_CODES])
 
 
 @click.command("split")
@@ -84,14 +84,14 @@ def retrieve_command(options: Options, codes: tuple[str, ...]) -> None:
 @pipeline_options
 def split_command(options: Options, seeds: tuple[int, ...]) -> None:
     """Divide the episodes into training, validation and test, once for each seed."""
-    _perform(options, [partial(split, seed=seed) for seed in seeds or options.settings.splits.seeds])
+    perform(options, [partial(split, seed=seed) for seed in seeds or options.settings.splits.seeds])
 
 
 @click.command("sweep")
 @pipeline_options
 def sweep_command(options: Options) -> None:
     """Answer every question from each of the 31 subsets of structures, and score the answers."""
-    _perform(options, [sweep])
+    perform(options, [sweep])
 
 
 @click.command("optimize")
@@ -103,7 +103,7 @@ def optimize_command(options: Options, seeds: tuple[int, ...]) -> None:
     A search that was stopped is continued; a finished one is continued when it is to have more iterations.
     """
     tracker = options.tracker()
-    _perform(options, [partial(optimize, seed=s, tracker=tracker) for s in seeds or options.settings.splits.seeds])
+    perform(options, [partial(optimize, seed=s, tracker=tracker) for s in seeds or options.settings.splits.seeds])
 
 
 @click.command("test")
@@ -112,7 +112,7 @@ def optimize_command(options: Options, seeds: tuple[int, ...]) -> None:
 def test_command(options: Options, seeds: tuple[int, ...]) -> None:
     """Test the frozen policy on the held-out episodes, once."""
     tracker = options.tracker()
-    _perform(options, [partial(test, seed=s, tracker=tracker) for s in seeds or options.settings.splits.seeds])
+    perform(options, [partial(test, seed=s, tracker=tracker) for s in seeds or options.settings.splits.seeds])
 
 
 @click.command("judge")
@@ -123,7 +123,7 @@ def judge_command(options: Options, seeds: tuple[int, ...]) -> None:
 
     The judges stand under evaluation.judges in the settings; the reward itself is one more.
     """
-    _perform(options, [*(partial(judge, seed=s) for s in seeds or options.settings.splits.seeds), report])
+    perform(options, [*(partial(judge, seed=s) for s in seeds or options.settings.splits.seeds), report])
 
 
 @click.command("ablate")
@@ -141,14 +141,14 @@ def ablate_command(options: Options, names: tuple[str, ...], seeds: tuple[int, .
         for ablation in find_ablations(options.settings, names)
         for seed in seeds or options.settings.splits.seeds
     ]
-    _perform(options, [*stages, report])
+    perform(options, [*stages, report])
 
 
 @click.command("report")
 @pipeline_options
 def report_command(options: Options) -> None:
     """Write the report: one HTML page, the same in Markdown, and the figures as CSV and JSON."""
-    _perform(options, [report])
+    perform(options, [report])
 
 
 COMMANDS = (
@@ -166,7 +166,7 @@ COMMANDS = (
 )
 
 
-def _perform(options: Options, stages: Iterable[Stage]) -> None:
+def perform(options: Options, stages: Iterable[Stage]) -> None:
     """Run stages one after the other and show what each did.
 
     Raises:

@@ -4,6 +4,7 @@ Loaded in ``cli`` and ``defs/resources`` only; everything below receives what it
 reject unknown keys, so a misspelt one is an error and not a silent default.
 """
 
+from mesa_pipeline.config.baselines import BaselinesSettings, Bm25BaselineSettings, FlatDenseSettings, LongContextSettings
 from mesa_pipeline.config.datasets import AmaBenchSettings, DatasetsSettings, SyntheticSettings
 from mesa_pipeline.config.llm import ENDPOINT, LOCAL, ChatSettings, EmbeddingsSettings, EndpointSettings, LocalSettings
 from mesa_pipeline.config.loading import load_settings, resolved, secret
@@ -34,6 +35,8 @@ __all__ = [
     "ENDPOINT",
     "LOCAL",
     "AmaBenchSettings",
+    "BaselinesSettings",
+    "Bm25BaselineSettings",
     "Bm25Settings",
     "ChatSettings",
     "DatasetsSettings",
@@ -42,9 +45,11 @@ __all__ = [
     "EndpointSettings",
     "EvaluationSettings",
     "ExtractiveSettings",
+    "FlatDenseSettings",
     "JudgeSettings",
     "LlmProposerSettings",
     "LocalSettings",
+    "LongContextSettings",
     "NightlySettings",
     "PgvectorSettings",
     "PoliciesSettings",

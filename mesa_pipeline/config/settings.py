@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, ValidationError, field_validator
 
+from mesa_pipeline.config.baselines import BaselinesSettings
 from mesa_pipeline.config.datasets import DatasetsSettings, SplitsSettings
 from mesa_pipeline.config.llm import LlmSettings
 from mesa_pipeline.config.memory import EvidenceSettings, ReadingSettings, StoresSettings, StructuresSettings
@@ -47,6 +48,7 @@ class Settings(Section):
     reading: ReadingSettings
     evaluation: EvaluationSettings
     policies: PoliciesSettings
+    baselines: BaselinesSettings
     previews: PreviewsSettings
     search: SearchSettings
     ablations: tuple[Variation, ...]

@@ -19,6 +19,7 @@ HEADINGS = {
     "T": "## Steps by time",
     "G": "## Relations",
 }
+ALONE = "## Evidence from memory"
 REFERRING_STRUCTURES = ("V", "T")
 BREAK = "\n\n"
 
@@ -62,6 +63,14 @@ class Composer:
         return self._sections[key]
 
 
+def compose_alone(evidence: Evidence, counter: TokenCounter) -> ComposedEvidence:
+    """The evidence of a memory system that is read alone, such as a baseline."""
+    if evidence.is_empty:
+        return ComposedEvidence()
+    text = render_section(evidence)
+    return ComposedEvidence((Section(evidence.structure, text, counter.count(text), evidence.truncated),))
+
+
 def render_section(evidence: Evidence, shown: frozenset[int] = frozenset()) -> str:
     """Heading and items of one structure; records whose every step is in ``shown`` become a reference."""
     repeated = [item for item in evidence.items if _is_repeated(item, shown)]
@@ -69,7 +78,7 @@ def render_section(evidence: Evidence, shown: frozenset[int] = frozenset()) -> s
     if repeated:
         steps = sorted({step for item in repeated for step in item.steps})
         parts.append("Also relevant, shown above: " + ", ".join(f"step {step}" for step in steps))
-    return BREAK.join([HEADINGS[evidence.structure], *parts]).rstrip() + BREAK
+    return BREAK.join([HEADINGS.get(evidence.structure, ALONE), *parts]).rstrip() + BREAK
 
 
 def _recorded_steps(evidence: Evidence) -> frozenset[int]:

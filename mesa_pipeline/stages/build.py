@@ -5,18 +5,19 @@ from typing import Any
 
 from mesa_pipeline.artifacts import Layout, is_current
 from mesa_pipeline.config import Settings
+from mesa_pipeline.errors import ArtifactError
 from mesa_pipeline.llm.metering import Cost, metered
 from mesa_pipeline.stages.context import StageContext
-from mesa_pipeline.stages.models import structure_of, waits_for_endpoint
 from mesa_pipeline.stages.per_episode import EpisodeWork, make_missing
 from mesa_pipeline.stages.publish import publish
-from mesa_pipeline.stages.storage import EpisodeEntry, read_episode, read_manifest, write_memory
-from mesa_pipeline.structures.base import MemoryStructure
+from mesa_pipeline.stages.storage import EpisodeEntry, read_episode, read_manifest, read_memory, write_memory
+from mesa_pipeline.stages.systems import build_waits, system_of
+from mesa_pipeline.structures.base import MemorySystem
 from mesa_pipeline.types import Summary
 
 
 def build(context: StageContext, code: str) -> Summary:
-    """Build the memory of every episode that has none, or one made from something else.
+    """Build the memory of every episode that has none, or one made from something else; ``code`` may be a baseline's.
 
     An episode whose build fails is listed and the others go on; the next call tries it again. Where the settings name a server
     that searches the memories, their copies are brought up to date too.
@@ -26,7 +27,7 @@ def build(context: StageContext, code: str) -> Summary:
         ArtifactError: The episodes are not there yet.
         MissingDependency: A server of the settings cannot be reached.
     """
-    structure = structure_of(context.settings, context.layout.workspace, code)
+    structure = system_of(context.settings, context.layout.workspace, code)
     manifest = read_manifest(context.layout)
     work = EpisodeWork(
         stage=f"build {structure.name}",
@@ -35,25 +36,34 @@ def build(context: StageContext, code: str) -> Summary:
         folders=(context.layout.memory(structure.name, "any").parent,),
         is_current=partial(is_built, context.layout, structure),
         make=partial(_build_one, context.layout, context.settings, code),
-        waits=waits_for_endpoint(context.settings, "build", code),
+        waits=build_waits(context.settings, code),
     )
     built = make_missing(context, manifest, manifest.episodes, work)
     published = publish(context, manifest, code)
     return built if published is None else built.with_part(published)
 
 
-def is_built(layout: Layout, structure: MemoryStructure[Any], entry: EpisodeEntry) -> bool:
+def is_built(layout: Layout, structure: MemorySystem[Any], entry: EpisodeEntry) -> bool:
     """Whether the episode's memory is there and current."""
     return is_current(layout.memory(structure.name, entry.key), structure.memory_fingerprint(entry.trajectory))
 
 
 def _build_one(layout: Layout, settings: Settings, code: str, entry: EpisodeEntry) -> Cost:
     """Build and store one memory; returns what the builder itself took."""
-    structure = structure_of(settings, layout.workspace, code)
+    structure = system_of(settings, layout.workspace, code)
     trajectory = read_episode(layout, entry.key).trajectory
+    shared = {part: _shared(layout, settings, part, entry) for part in structure.shares}
     with metered() as meter:
-        memory = structure.build(trajectory)
+        memory = structure.build_with(trajectory, shared) if shared else structure.build(trajectory)
         cost = meter.cost
     header = {"fingerprint": structure.memory_fingerprint(entry.trajectory), "episode_id": entry.id}
     write_memory(layout, structure, entry.key, memory, header)
     return cost
+
+
+def _shared(layout: Layout, settings: Settings, code: str, entry: EpisodeEntry) -> Any:
+    """The memory that another one is built from."""
+    structure = system_of(settings, layout.workspace, code)
+    if not is_built(layout, structure, entry):
+        raise ArtifactError(f"the memory it is built from is missing or outdated; run `mesa build --structure {code}`")
+    return read_memory(layout, structure, entry.key)

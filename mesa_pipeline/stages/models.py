@@ -124,9 +124,9 @@ def embedder_opener(settings: Settings, workspace: Path) -> Callable[[], Embedde
 
         cache_, ledger = VectorCache(workspace / VECTORS), Ledger(workspace / LEDGER)
         key, locate = secret(llm.embeddings.key_variable), _locate(llm.local)
-        return EndpointEmbedder(llm.embeddings, cache_, ledger, _counter(settings), key, locate=locate)
+        return EndpointEmbedder(llm.embeddings, cache_, ledger, token_counter(settings), key, locate=locate)
 
-    return metered_embedder(open_embedder, _counter(settings))
+    return metered_embedder(open_embedder, token_counter(settings))
 
 
 @kept
@@ -158,7 +158,7 @@ def open_reading(settings: Settings, layout: Layout) -> Reading:
         if settings.evaluation.reward == "llm_judge"
         else TokenF1(layout.dataset)
     )
-    return Reading(reader, _counter(settings), reward)
+    return Reading(reader, token_counter(settings), reward)
 
 
 def roles_played(settings: Settings) -> tuple[Role, ...]:
@@ -233,7 +233,7 @@ def _chat(
 
     reply = getattr(settings.llm.roles, role)
     sampling = Sampling(max_tokens or reply.max_tokens, reply.temperature, schema)
-    return OpenAIChat(_endpoint(chat, settings.llm.local, workspace), sampling, PHASES[role], _counter(settings))
+    return OpenAIChat(_endpoint(chat, settings.llm.local, workspace), sampling, PHASES[role], token_counter(settings))
 
 
 @kept
@@ -253,5 +253,6 @@ def _locate(local: LocalSettings) -> Callable[[EndpointSettings], str]:
 
 
 @kept
-def _counter(settings: Settings) -> QwenTokenCounter:
+def token_counter(settings: Settings) -> QwenTokenCounter:
+    """Counts tokens as the answer model does."""
     return QwenTokenCounter(settings.llm.tokenizer)

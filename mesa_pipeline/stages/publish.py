@@ -7,9 +7,9 @@ from mesa_pipeline.artifacts import Layout
 from mesa_pipeline.config import Settings
 from mesa_pipeline.llm.metering import Cost
 from mesa_pipeline.stages.context import StageContext
-from mesa_pipeline.stages.models import structure_of
 from mesa_pipeline.stages.per_episode import EpisodeWork, make_missing
 from mesa_pipeline.stages.storage import EpisodeEntry, Manifest, place_of, read_memory
+from mesa_pipeline.stages.systems import system_of
 from mesa_pipeline.types import Summary
 
 
@@ -20,7 +20,7 @@ def publish(context: StageContext, manifest: Manifest, code: str) -> Summary | N
         MissingDependency: The server cannot be reached.
     """
     layout, settings = context.layout, context.settings
-    structure = structure_of(settings, layout.workspace, code)
+    structure = system_of(settings, layout.workspace, code)
     store = structure.store
     if store is None:
         return None
@@ -40,7 +40,7 @@ def publish(context: StageContext, manifest: Manifest, code: str) -> Summary | N
 
 def _publish_one(layout: Layout, settings: Settings, code: str, entry: EpisodeEntry) -> Cost:
     """Publish one memory; returns the seconds that the server took."""
-    structure = structure_of(settings, layout.workspace, code)
+    structure = system_of(settings, layout.workspace, code)
     memory = read_memory(layout, structure, entry.key)
     started = time.perf_counter()
     structure.publish(memory, place_of(layout, structure, entry))

@@ -20,7 +20,7 @@ from mesa_pipeline.stages.storage import (
     read_memory,
     read_questions,
 )
-from mesa_pipeline.structures.base import MemoryStructure
+from mesa_pipeline.structures.base import MemorySystem
 from mesa_pipeline.types import Summary
 
 
@@ -51,25 +51,25 @@ def retrieve(context: StageContext, code: str) -> Summary:
     return make_missing(context, manifest, asked, work)
 
 
-def evidence_fingerprint(structure: MemoryStructure[Any], entry: EpisodeEntry) -> str:
+def evidence_fingerprint(structure: MemorySystem[Any], entry: EpisodeEntry) -> str:
     """Key of one structure's evidence for an episode's questions."""
     memory = structure.memory_fingerprint(entry.trajectory)
     identity = {**structure.retrieve_identity(), **structure.access_identity(entry.steps)}
     return fingerprint("evidence", memory, identity, entry.questions)
 
 
-def is_retrieved(layout: Layout, structure: MemoryStructure[Any], entry: EpisodeEntry) -> bool:
+def is_retrieved(layout: Layout, structure: MemorySystem[Any], entry: EpisodeEntry) -> bool:
     """Whether one structure's evidence for the episode is there and current."""
     return is_current(layout.evidence(structure.name, entry.key), evidence_fingerprint(structure, entry))
 
 
-def _is_complete(context: StageContext, structure: MemoryStructure[Any], entry: EpisodeEntry) -> bool:
+def _is_complete(context: StageContext, structure: MemorySystem[Any], entry: EpisodeEntry) -> bool:
     expected = _previews_fingerprint(context.layout, context.settings, structure, entry)
     is_previewed = is_current(context.layout.preview(structure.name, entry.key), expected)
     return is_previewed and is_retrieved(context.layout, structure, entry)
 
 
-def _previews_fingerprint(layout: Layout, settings: Settings, structure: MemoryStructure[Any], entry: EpisodeEntry) -> str:
+def _previews_fingerprint(layout: Layout, settings: Settings, structure: MemorySystem[Any], entry: EpisodeEntry) -> str:
     counter = open_reading(settings, layout).counter
     evidence = evidence_fingerprint(structure, entry)
     return fingerprint("previews", PREVIEWS_VERSION, evidence, settings.previews.model_dump(), counter.name)

@@ -21,7 +21,7 @@ from mesa_pipeline.artifacts import (
 from mesa_pipeline.errors import ArtifactError
 from mesa_pipeline.outcomes import QuestionInfo
 from mesa_pipeline.stores import Place
-from mesa_pipeline.structures.base import MemoryStructure, StoredMemory
+from mesa_pipeline.structures.base import MemorySystem, StoredMemory
 from mesa_pipeline.subsets import STRUCTURE_NAMES
 from mesa_pipeline.types import Episode, Evidence, EvidenceItem, Outcome, Preview, Question, Step, Trajectory
 
@@ -179,7 +179,7 @@ def question_infos(layout: Layout, entry: EpisodeEntry) -> tuple[QuestionInfo, .
     )
 
 
-def write_memory(layout: Layout, structure: MemoryStructure[Any], key: str, memory: Any, header: Record) -> None:
+def write_memory(layout: Layout, structure: MemorySystem[Any], key: str, memory: Any, header: Record) -> None:
     """Arrays first, then the records file whose header vouches for them."""
     stored = structure.encode(memory)
     path = layout.memory(structure.name, key)
@@ -189,7 +189,7 @@ def write_memory(layout: Layout, structure: MemoryStructure[Any], key: str, memo
     write_records(path, {**header, "array_sha256": _sha256(arrays)}, [stored.payload])
 
 
-def read_memory(layout: Layout, structure: MemoryStructure[Any], key: str) -> Any:
+def read_memory(layout: Layout, structure: MemorySystem[Any], key: str) -> Any:
     """A built memory.
 
     Raises:
@@ -206,7 +206,7 @@ def read_memory(layout: Layout, structure: MemoryStructure[Any], key: str) -> An
     return structure.decode(StoredMemory(payload, decode_arrays(arrays) if arrays else {}))
 
 
-def place_of(layout: Layout, structure: MemoryStructure[Any], entry: EpisodeEntry) -> Place:
+def place_of(layout: Layout, structure: MemorySystem[Any], entry: EpisodeEntry) -> Place:
     """Where a server keeps its copy of an episode's memory."""
     return Place(layout.dataset, structure.name, entry.key, structure.memory_fingerprint(entry.trajectory))
 

@@ -37,7 +37,7 @@ class StructureContext:
     stores: Stores = field(default_factory=Stores)
 
 
-class MemoryStructure(ABC, Generic[M]):
+class MemorySystem(ABC, Generic[M]):
     """One way of storing a trajectory together with one way of reading it.
 
     - ``build`` sees the trajectory alone: no question, no answer, no other episode. Equal input gives an equal memory.
@@ -45,17 +45,15 @@ class MemoryStructure(ABC, Generic[M]):
       one trajectory only.
     - ``retrieve`` never fails on odd input: an empty trajectory, empty steps, an empty question or a question in any script
       give evidence, possibly empty. Items stand in the order they are to be read.
-    - Text of one step inside evidence is at most ``evidence.max_chars_per_step`` characters; ``truncated`` says if it was cut.
+    - ``truncated`` says whether some step's text was cut: a structure shows at most ``evidence.max_chars_per_step`` characters
+      of it, a baseline what its own description says.
     - ``decode(encode(memory))`` retrieves exactly what ``memory`` does, in any process.
     """
 
     code: ClassVar[str]
     name: ClassVar[str]
-
-    @classmethod
-    @abstractmethod
-    def create(cls, context: StructureContext) -> Self:
-        """Make the structure from settings."""
+    shares: ClassVar[tuple[str, ...]] = ()
+    """Codes of the structures whose memories of the same trajectory this one is built from."""
 
     @abstractmethod
     def build_identity(self) -> Mapping[str, Any]:
@@ -68,6 +66,15 @@ class MemoryStructure(ABC, Generic[M]):
     @abstractmethod
     def build(self, trajectory: Trajectory) -> M:
         """Make the memory of one trajectory."""
+
+    def build_with(self, trajectory: Trajectory, shared: Mapping[str, Any]) -> M:
+        """``build``, from memories that are there already.
+
+        Args:
+            trajectory: What to remember.
+            shared: The memory of that trajectory in each of the structures in ``shares``, by code.
+        """
+        return self.build(trajectory)
 
     @abstractmethod
     def retrieve(self, memory: M, question: str) -> Evidence:
@@ -129,3 +136,12 @@ class MemoryStructure(ABC, Generic[M]):
     def memory_fingerprint(self, trajectory_fingerprint: str) -> str:
         """Key of the memory that ``build`` makes of a trajectory."""
         return fingerprint("memory", self.code, dict(self.build_identity()), trajectory_fingerprint)
+
+
+class MemoryStructure(MemorySystem[M]):
+    """One of the five whose combinations are swept."""
+
+    @classmethod
+    @abstractmethod
+    def create(cls, context: StructureContext) -> Self:
+        """Make the structure from settings."""

@@ -1,0 +1,20 @@
+"""The systems MESA is compared with. To add one: a module here, a line in ``BASELINES``, a section in ``params.yaml``."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from mesa_pipeline.baselines.base import Baseline, BaselineContext
+from mesa_pipeline.baselines.bm25 import Bm25
+from mesa_pipeline.baselines.flat_dense import FlatDense
+from mesa_pipeline.baselines.long_context import LongContext
+
+BASELINES: Mapping[str, type[Baseline[Any]]] = {baseline.code: baseline for baseline in (LongContext, Bm25, FlatDense)}
+"""In the order of the paper's tables."""
+
+
+def open_baselines(context: BaselineContext) -> dict[str, Baseline[Any]]:
+    """All baselines by code."""
+    return {code: baseline.create(context) for code, baseline in BASELINES.items()}
+
+
+__all__ = ["BASELINES", "Baseline", "BaselineContext", "open_baselines"]

@@ -1,0 +1,32 @@
+"""Cutting texts the ways that baselines do."""
+
+from collections.abc import Callable
+
+from mesa_pipeline.llm import TokenCounter
+
+
+def pieces(text: str, size: int) -> list[str]:
+    """The text in consecutive pieces of ``size`` characters, the last one shorter; none of an empty text."""
+    return [text[start : start + size] for start in range(0, len(text), size)]
+
+
+def first_tokens(text: str, limit: int, counter: TokenCounter) -> str:
+    """The longest beginning that has at most so many tokens."""
+    return text[: _longest(lambda chars: counter.count(text[:chars]) <= limit, len(text))]
+
+
+def last_tokens(text: str, limit: int, counter: TokenCounter) -> str:
+    """The longest end that has at most so many tokens."""
+    return text[len(text) - _longest(lambda chars: counter.count(text[len(text) - chars :]) <= limit, len(text)) :]
+
+
+def _longest(fits: Callable[[int], bool], most: int) -> int:
+    """Largest number from 0 to ``most`` that fits, where what is shorter than one that fits does too."""
+    low, high = 0, most
+    while low < high:
+        middle = (low + high + 1) // 2
+        if fits(middle):
+            low = middle
+        else:
+            high = middle - 1
+    return low

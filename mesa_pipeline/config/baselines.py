@@ -1,0 +1,34 @@
+"""The systems that MESA is compared with."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from mesa_pipeline.config.memory import Bm25Settings
+from mesa_pipeline.config.section import Positive, Section
+
+
+class LongContextSettings(Section):
+    window_tokens: Positive
+    reserved_tokens: Annotated[int, Field(ge=0)]
+    break_tokens: Annotated[int, Field(ge=0)]
+
+
+class Bm25BaselineSettings(Section):
+    chunk_chars: Positive
+    ranking: Bm25Settings
+    top_k: Positive
+
+
+class FlatDenseSettings(Section):
+    max_tokens: Positive
+    top_k: Positive
+    dialogue_top_k: Positive
+    dialogue_instruction: str
+
+
+class BaselinesSettings(Section):
+    answers: Literal["common", "native"]
+    long_context: LongContextSettings
+    bm25: Bm25BaselineSettings
+    flat_dense: FlatDenseSettings
