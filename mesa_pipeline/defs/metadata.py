@@ -8,6 +8,7 @@ import dagster as dg
 
 from mesa_pipeline.reports.document import Figure, Listing, Table
 from mesa_pipeline.reports.markdown import escape_markdown, fenced
+from mesa_pipeline.reports.svg import on_paper
 from mesa_pipeline.types import Summary
 
 Value: TypeAlias = dg.MetadataValue[Any]
@@ -22,10 +23,11 @@ def of_summary(summary: Summary) -> Metadata:
 
 
 def rows_table(rows: Sequence[Row]) -> Value:
-    """A table; every row has the columns of the first."""
+    """A table with every column that a row has; other rows are blank there."""
     if not rows:
         return dg.MetadataValue.md("(none)")
-    return _markdown_table(list(rows[0]), [[_cell(value) for value in row.values()] for row in rows])
+    titles = list(dict.fromkeys(title for row in rows for title in row))
+    return _markdown_table(titles, [[_cell(row.get(title, "")) for title in titles] for row in rows])
 
 
 def lines(texts: Sequence[str]) -> Value:
@@ -44,7 +46,7 @@ def plot(figure: Figure | None) -> Metadata:
     """A drawing with its caption, under the drawing's name; nothing where there was nothing to draw."""
     if figure is None:
         return {}
-    image = base64.b64encode(figure.svg.encode()).decode("ascii")
+    image = base64.b64encode(on_paper(figure.svg).encode()).decode("ascii")
     shown = f"![{figure.title}](data:image/svg+xml;base64,{image})\n\n{escape_markdown(figure.caption)}"
     return {f"plot_{figure.name}": dg.MetadataValue.md(shown)}
 

@@ -6,7 +6,7 @@ import warnings
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
-from mesa_pipeline.reports.theme import FONT_FAMILY, PAGE_VARIABLES
+from mesa_pipeline.reports.theme import FONT_FAMILY, MARKER_EDGE, PAGE_VARIABLES
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -32,6 +32,11 @@ def to_svg(drawing: "Drawing", name: str, description: str) -> str:
     root.set("role", "img")
     root.set("aria-label", description)
     return ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def on_paper(svg: str) -> str:
+    """The same drawing on white, for pages of others whose dark mode would swallow its ink."""
+    return svg.replace("<svg ", f'<svg style="background: {MARKER_EDGE}" ', 1)
 
 
 def for_page(svg: str) -> str:

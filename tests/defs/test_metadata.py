@@ -30,14 +30,19 @@ def test_an_empty_table_says_so():
     assert metadata.rows_table([]) == dg.MetadataValue.md("(none)")
 
 
+def test_a_row_is_blank_where_another_has_a_column():
+    shown = metadata.rows_table([{"a": 1, "b": 2}, {"a": 3, "c": "x"}])
+    assert shown.value == "| a | b | c |\n| --- | --- | --- |\n| 1 | 2 |  |\n| 3 |  | x |"
+
+
 def test_code_is_a_block_that_nothing_in_it_closes():
     shown = metadata.listing(Listing("policy", "Its code", "x = 1\n```\n# <b>", "What it *is*.", "python"))
     assert shown.value == "````python\nx = 1\n```\n# <b>\n````\n\nWhat it \\*is\\*."
 
 
-def test_a_plot_is_an_image_within_the_page():
-    figure = Figure("cost", "Cost", "<svg/>", "What it shows.", "")
+def test_a_plot_is_an_image_within_the_page_on_white_even_in_dark_mode():
+    figure = Figure("cost", "Cost", "<svg />", "What it shows.", "")
     (shown,) = metadata.plot(figure).values()
-    image = base64.b64encode(b"<svg/>").decode()
+    image = base64.b64encode(b'<svg style="background: #ffffff" />').decode()
     assert shown.value == f"![Cost](data:image/svg+xml;base64,{image})\n\nWhat it shows."
     assert metadata.plot(None) == {}
