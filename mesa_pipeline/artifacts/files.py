@@ -17,12 +17,18 @@ from mesa_pipeline.errors import ArtifactError
 
 Record = Mapping[str, Any]
 SEAL = "seal"
+PRIVATE = 0o600
 _PARSING = Lock()
 """NumPy parses headers with ``ast``, which in Python 3.11 fails when threads use it at once (CPython issue 106905)."""
 
 
-def write_bytes(path: Path, content: bytes) -> None:
+def write_bytes(path: Path, content: bytes, *, private: bool = False) -> None:
     """Replace a file in one step: after a crash either the old content or the new is there, whole.
+
+    Args:
+        path: The file.
+        content: What it is to hold.
+        private: Whether nobody but this user may read it, from its first byte on.
 
     Raises:
         ArtifactError: The disk is full or the place cannot be written.
@@ -31,6 +37,8 @@ def write_bytes(path: Path, content: bytes) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with temporary.open("wb") as file:
+            if private:
+                os.fchmod(file.fileno(), PRIVATE)
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
@@ -47,16 +55,16 @@ def write_text(path: Path, content: str) -> None:
     write_bytes(path, content.encode("utf-8", "backslashreplace"))
 
 
-def write_json(path: Path, value: Any) -> None:
+def write_json(path: Path, value: Any, *, private: bool = False) -> None:
     """Indented JSON for other programs and people; keys sorted, so equal values give equal bytes."""
     text = json.dumps(value, sort_keys=True, indent=1, ensure_ascii=True, allow_nan=False)
-    write_bytes(path, text.encode("ascii") + b"\n")
+    write_bytes(path, text.encode("ascii") + b"\n", private=private)
 
 
-def write_sealed_json(path: Path, value: Record) -> None:
+def write_sealed_json(path: Path, value: Record, *, private: bool = False) -> None:
     """``write_json`` of an object that ``read_json`` refuses once it was edited."""
     plain = json.loads(dump_json(value))
-    write_json(path, {**plain, SEAL: fingerprint(plain)})
+    write_json(path, {**plain, SEAL: fingerprint(plain)}, private=private)
 
 
 def read_json(path: Path, made_by: str) -> dict[str, Any]:

@@ -41,8 +41,8 @@ class RunningServices:
             return None
 
     def write(self, workspace: Path) -> None:
-        """Say that these run; only their owner does, which holds the lock."""
-        write_sealed_json(services_file(workspace), asdict(self))
+        """Say that these run; only their owner does, which holds the lock. A team's address may hold a password."""
+        write_sealed_json(services_file(workspace), asdict(self), private=True)
 
 
 def services_file(workspace: Path) -> Path:

@@ -10,7 +10,7 @@ from typing import NoReturn
 import click
 
 from mesa_pipeline import __version__
-from mesa_pipeline.cli import ask, baselines, doctor, ledger, pipeline, ui
+from mesa_pipeline.cli import ask, baselines, doctor, ledger, pipeline, services, ui
 from mesa_pipeline.errors import MesaError, WorkFailed
 
 EXIT_FAILED_ITEMS = 1
@@ -46,6 +46,9 @@ for command in (
     ask.ask_command,
     ledger.ledger_command,
     doctor.doctor_command,
+    services.up_command,
+    services.status_command,
+    services.down_command,
     ui.ui_command,
 ):
     mesa.add_command(command)
