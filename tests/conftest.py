@@ -13,6 +13,7 @@ from mesa_pipeline.outcomes import OutcomeMatrix, QuestionInfo
 from mesa_pipeline.services.postgres import EmbeddedPostgres, unavailable
 from mesa_pipeline.stages.context import StageContext
 from mesa_pipeline.stages.sweep import sweep
+from tests.elasticsearch_emulator import running_emulator
 from tests.pipeline import SMALL, conclude, copy_of, prepare
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -97,3 +98,10 @@ def postgres(tmp_path_factory) -> Iterator[EmbeddedPostgres]:
         pytest.skip(reason)
     with EmbeddedPostgres(tmp_path_factory.mktemp("embedded") / "postgres") as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def elasticsearch_emulator(tmp_path_factory) -> Iterator[str]:
+    """Address of a running emulator of Elasticsearch; every test uses an index or a namespace of its own in it."""
+    with running_emulator(tmp_path_factory.mktemp("elasticsearch")) as url:
+        yield url
