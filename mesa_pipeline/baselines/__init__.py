@@ -7,8 +7,17 @@ from mesa_pipeline.baselines.base import Baseline, BaselineContext
 from mesa_pipeline.baselines.bm25 import Bm25
 from mesa_pipeline.baselines.flat_dense import FlatDense
 from mesa_pipeline.baselines.long_context import LongContext
+from mesa_pipeline.baselines.memgpt import MemGpt
 
-BASELINES: Mapping[str, type[Baseline[Any]]] = {baseline.code: baseline for baseline in (LongContext, Bm25, FlatDense)}
+BASELINES: Mapping[str, type[Baseline[Any]]] = {
+    baseline.code: baseline
+    for baseline in (
+        LongContext,
+        Bm25,
+        FlatDense,
+        MemGpt,
+    )
+}
 """In the order of the paper's tables."""
 
 

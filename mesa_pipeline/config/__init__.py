@@ -4,7 +4,13 @@ Loaded in ``cli`` and ``defs/resources`` only; everything below receives what it
 reject unknown keys, so a misspelt one is an error and not a silent default.
 """
 
-from mesa_pipeline.config.baselines import BaselinesSettings, Bm25BaselineSettings, FlatDenseSettings, LongContextSettings
+from mesa_pipeline.config.baselines import (
+    BaselinesSettings,
+    Bm25BaselineSettings,
+    FlatDenseSettings,
+    LongContextSettings,
+    MemgptSettings,
+)
 from mesa_pipeline.config.datasets import AmaBenchSettings, DatasetsSettings, SyntheticSettings
 from mesa_pipeline.config.llm import ENDPOINT, LOCAL, ChatSettings, EmbeddingsSettings, EndpointSettings, LocalSettings
 from mesa_pipeline.config.loading import load_settings, resolved, secret
@@ -50,6 +56,7 @@ __all__ = [
     "LlmProposerSettings",
     "LocalSettings",
     "LongContextSettings",
+    "MemgptSettings",
     "NightlySettings",
     "PgvectorSettings",
     "PoliciesSettings",

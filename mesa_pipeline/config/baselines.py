@@ -27,8 +27,18 @@ class FlatDenseSettings(Section):
     dialogue_instruction: str
 
 
+class MemgptSettings(Section):
+    passage_chars: Positive
+    top_k: Positive
+    shown_chars: Positive
+    max_searches: Positive
+    max_tokens: Positive
+    dialogue_max_tokens: Positive
+
+
 class BaselinesSettings(Section):
     answers: Literal["common", "native"]
     long_context: LongContextSettings
     bm25: Bm25BaselineSettings
     flat_dense: FlatDenseSettings
+    memgpt: MemgptSettings

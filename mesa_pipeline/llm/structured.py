@@ -1,4 +1,4 @@
-"""Reading lists out of language models' replies: fenced, wrapped in prose, under other keys, or cut in the middle.
+"""Reading lists and objects out of language models' replies: fenced, wrapped in prose, under other keys, or cut in the middle.
 
 Nothing is ever evaluated. What is whole in a reply that was cut is kept; what is not is dropped, and the reply says so.
 """
@@ -58,6 +58,16 @@ def read_list(text: str, keys: Sequence[str]) -> ListReply:
         elif match[0] == "[" and (cut := _list_at(answer, match.start())).items:
             return cut
     return ListReply((), False)
+
+
+def read_object(text: str, keys: Sequence[str]) -> dict[str, Any] | None:
+    """The first whole JSON object in a reply that has one of the keys; ``None`` where there is none."""
+    answer = without_reasoning(text)[:MAX_CHARS]
+    for match in islice(re.finditer(r"\{", answer), MAX_STARTS):
+        decoded = _decoded(answer, match.start())
+        if decoded is not None and any(key in decoded.value for key in keys):
+            return dict(decoded.value)
+    return None
 
 
 def without_reasoning(text: str) -> str:

@@ -1,12 +1,23 @@
 """Stand-ins for language models in the roles of the baselines, replying by what they are asked alone."""
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from mesa_pipeline.llm import ChatModel, Role
+from mesa_pipeline.llm import ChatModel, Message, Role
 from mesa_pipeline.llm.scripted import Script, ScriptedModel
 
-PLAYERS: Mapping[str, Mapping[Role, Script]] = {}
+
+def memgpt(messages: Sequence[Message], seed: int) -> str:
+    """Searches twice, for the question and for its first word, and answers with the first line it was shown."""
+    asked = messages[0].content.rpartition("# Question")[2].strip()
+    if len(messages) < 5:
+        query = asked if len(messages) == 1 else asked.partition(" ")[0]
+        return json.dumps({"action": "search", "query": query or "anything"})
+    return json.dumps({"action": "answer", "answer": messages[2].content.partition("<passages>")[2].strip()[:80] or "none"})
+
+
+PLAYERS: Mapping[str, Mapping[Role, Script]] = {"memgpt": {"recall": memgpt}}
 """By the baseline's code and the role; a baseline without an entry asks no model."""
 
 

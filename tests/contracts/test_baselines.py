@@ -10,6 +10,7 @@ from mesa_pipeline.config import Settings
 from mesa_pipeline.evaluation.rewards import TokenF1
 from mesa_pipeline.evaluation.sweep import Reading
 from mesa_pipeline.evaluation.systems import ask_system
+from mesa_pipeline.llm.metering import metered_chat
 from mesa_pipeline.reading.compose import ALONE, compose_alone
 from mesa_pipeline.reading.extractive import ExtractiveReader
 from mesa_pipeline.structures import open_structures
@@ -42,7 +43,7 @@ class Words:
 @pytest.fixture(params=[code for code in BASELINES if code not in WRAPPED])
 def baseline(request: pytest.FixtureRequest, settings: Settings) -> Baseline[Any]:
     structures = open_structures(StructureContext(settings, HashingEmbedder))
-    context = BaselineContext(settings, HashingEmbedder, Words(), opener(request.param), structures)
+    context = BaselineContext(settings, HashingEmbedder, Words(), metered_chat(opener(request.param)), structures)
     return BASELINES[request.param].create(context)
 
 

@@ -1,0 +1,53 @@
+"""Texts that know which steps they are of."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from mesa_pipeline.baselines.texts import pieces
+from mesa_pipeline.structures.records import serialize_step
+from mesa_pipeline.types import Step
+
+BREAK = "\n\n"
+
+
+@dataclass(frozen=True)
+class Passage:
+    """Consecutive text of a trajectory.
+
+    Attributes:
+        text: The text.
+        steps: Indices of the steps that any of it is of, ascending.
+    """
+
+    text: str
+    steps: tuple[int, ...]
+
+
+def packed(steps: Sequence[Step], max_chars: int) -> tuple[Passage, ...]:
+    """Whole serialised steps, as many together as fit; a step that is longer by itself is cut into passages of its own."""
+    passages: list[Passage] = []
+    records: list[str] = []
+    held: list[int] = []
+    for step in steps:
+        record = serialize_step(step).text
+        if records and len(BREAK.join([*records, record])) > max_chars:
+            passages.append(Passage(BREAK.join(records), tuple(held)))
+            records, held = [], []
+        if len(record) > max_chars:
+            passages += (Passage(piece, (step.index,)) for piece in pieces(record, max_chars))
+            continue
+        records.append(record)
+        held.append(step.index)
+    if records:
+        passages.append(Passage(BREAK.join(records), tuple(held)))
+    return tuple(passages)
+
+
+def as_records(passages: Iterable[Passage]) -> list[list[object]]:
+    """Passages as JSON can hold them."""
+    return [[passage.text, list(passage.steps)] for passage in passages]
+
+
+def from_records(records: Iterable[Sequence[object]]) -> tuple[Passage, ...]:
+    """Inverse of ``as_records``."""
+    return tuple(Passage(str(text), tuple(steps)) for text, steps in records)  # type: ignore[arg-type]
