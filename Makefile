@@ -22,10 +22,10 @@ export DVC_NO_ANALYTICS := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run ui test check format dvc dvc-setup lock clean
+.PHONY: help setup run ui test check format dvc dvc-setup dvc-push dvc-pull dvc-remote lock clean
 
 help: ## Show this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-10s %s\n", $$1, $$2 }'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-11s %s\n", $$1, $$2 }'
 
 setup: $(INSTALLED) ## Create .venv and install everything, pinned by constraints.txt
 
@@ -53,6 +53,15 @@ dvc: $(INSTALLED) $(DVC_INSTALLED) ## Reproduce the pipeline under data version 
 	PATH="$(CURDIR)/$(BIN):$$PATH" .venv-dvc/bin/dvc repro $(ARGS)
 
 dvc-setup: $(DVC_INSTALLED) ## Create DVC's own environment, .venv-dvc
+
+dvc-push: $(DVC_INSTALLED) ## Store what dvc.lock names in the remote, a folder beside this clone unless changed
+	.venv-dvc/bin/dvc push $(ARGS)
+
+dvc-pull: $(DVC_INSTALLED) ## Fetch what dvc.lock names from the remote
+	.venv-dvc/bin/dvc pull $(ARGS)
+
+dvc-remote: $(DVC_INSTALLED) ## Use another remote from now on in this clone (URL=/mnt/team/mesa, s3://...)
+	.venv-dvc/bin/dvc remote modify --local local url "$(URL)"
 
 lock: | $(UV) ## Pin again what pyproject.toml asks for (ARGS="--upgrade" for newer releases)
 	echo hatchling | UV_FIND_LINKS= $(UV) $(LOCK) pyproject.toml - --extra dev --extra local-llm --output-file constraints.txt $(ARGS)

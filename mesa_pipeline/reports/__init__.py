@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mesa_pipeline.artifacts import write_text
+from mesa_pipeline.reports.comparing import headline_metrics
 from mesa_pipeline.reports.document import Report
 from mesa_pipeline.reports.html import render_html
 from mesa_pipeline.reports.inputs import ReportInputs
@@ -20,10 +21,16 @@ def render_metrics(report: Report) -> str:
     return json.dumps(dict(report.metrics), sort_keys=True, indent=1, allow_nan=False) + "\n"
 
 
+def render_headline(report: Report) -> str:
+    """The few figures that a change is judged by, as JSON, rounded and in their own order."""
+    return json.dumps(headline_metrics(report.metrics), indent=1, allow_nan=False) + "\n"
+
+
 REPORTS: dict[str, Callable[[Report], str]] = {
     "report.html": render_html,
     "report.md": render_markdown,
     "metrics.json": render_metrics,
+    "headline.json": render_headline,
 }
 
 
@@ -42,8 +49,8 @@ def write_report(report: Report, directory: Path) -> ReportPaths:
 
     Args:
         report: What to write, from ``make_report``.
-        directory: Made if it is not there. Holds ``report.html``, ``report.md``, ``metrics.json``, ``plots/*.csv`` and
-            ``figures/*.svg`` afterwards.
+        directory: Made if it is not there. Holds ``report.html``, ``report.md``, ``metrics.json``, ``headline.json``,
+            ``plots/*.csv`` and ``figures/*.svg`` afterwards.
 
     Raises:
         ArtifactError: A file cannot be written.

@@ -9,6 +9,8 @@ from mesa_pipeline.evaluation.prefill import prefill
 from mesa_pipeline.outcomes import OutcomeMatrix
 from mesa_pipeline.reports import figures, metrics, tables, text
 from mesa_pipeline.reports.budget import budget_csv, budget_section
+from mesa_pipeline.reports.champion import champion_section
+from mesa_pipeline.reports.comparing import budget_curve_csv, search_curve_csv, subset_points_csv
 from mesa_pipeline.reports.cost_figure import cost_figure
 from mesa_pipeline.reports.credit import credit_section
 from mesa_pipeline.reports.document import Figure, Report, Section, Table
@@ -44,6 +46,7 @@ def make_report(inputs: ReportInputs) -> Report:
         ablations_section(inputs),
         search_section(inputs),
         policy_section(inputs),
+        *((champion_section(inputs.champion),) if inputs.champion.nights else ()),
         credit_section(inputs.credit),
         _build_section(inputs, swept),
         _choices_section(inputs),
@@ -64,7 +67,10 @@ def make_report(inputs: ReportInputs) -> Report:
             "pareto": metrics.pareto_csv(tested or swept, first_of_kind(found, "frozen")),
             "policies": metrics.policies_csv(found),
             "budget": budget_csv(inputs.budgets),
+            "budget-curve": budget_curve_csv(inputs.budgets),
             "candidates": candidates_csv(inputs.searches),
+            "search-curve": search_curve_csv(inputs.searches),
+            "subset-points": subset_points_csv(swept),
             "ladder": ladder_csv(inputs.ladder),
         },
     )

@@ -20,6 +20,7 @@ from mesa_pipeline.reports import ReportInputs, write_report
 from mesa_pipeline.stages.build import is_built
 from mesa_pipeline.stages.context import StageContext
 from mesa_pipeline.stages.models import open_reading, structures_of
+from mesa_pipeline.stages.night_page import read_history
 from mesa_pipeline.stages.optimize import read_frozen
 from mesa_pipeline.stages.report_models import deciders, judged_seeds, makers
 from mesa_pipeline.stages.report_search import ablation_contexts, search_findings
@@ -33,7 +34,7 @@ from mesa_pipeline.stages.timings import read_timings
 from mesa_pipeline.types import Summary
 
 STAMP_FILE = "inputs.json"
-REPORT_VERSION = 7
+REPORT_VERSION = 8
 """Raised when the report says something else for the same inputs."""
 logger = logging.getLogger(__name__)
 
@@ -49,8 +50,8 @@ def report(context: StageContext) -> Summary:
     started = time.perf_counter()
     inputs = gather(context)
     page, stamp = context.layout.report / "report.html", context.layout.report / STAMP_FILE
-    key = _fingerprint(inputs)
-    kept = page.exists() and _stamped(stamp).get("fingerprint") == key
+    stamped = {"fingerprint": _fingerprint(inputs), "measured": _measured(inputs)}
+    kept = page.exists() and _is_current(_stamped(stamp), stamped)
     if not kept:
         from mesa_pipeline.reports.contents import make_report  # draws with matplotlib, which only a new report needs to load
 
@@ -58,7 +59,7 @@ def report(context: StageContext) -> Summary:
         with exclusive(context.layout):
             stamp.unlink(missing_ok=True)
             write_report(made, context.layout.report)
-            write_sealed_json(stamp, {"fingerprint": key, "verdict": made.verdict})
+            write_sealed_json(stamp, {**stamped, "verdict": made.verdict})
     facts: dict[str, object] = {"verdict": _stamped(stamp)["verdict"], "page": str(page)}
     return Summary("report", int(not kept), int(kept), time.perf_counter() - started, facts=facts)
 
@@ -85,6 +86,7 @@ def gather(context: StageContext) -> ReportInputs:
         ablations={name: found for name, ablation in ablation_contexts(context).items() if (found := _tests(ablation, table))},
         judged=judged_seeds(context, tests),
         spending=read_spending(context.layout.workspace),
+        champion=read_history(context.layout),
         splits=tuple(read_split(context, result.seed) for result in tests),
         build_seconds=_build_seconds(context, manifest),
         failures=_failures(context, manifest, table),
@@ -198,12 +200,23 @@ def _fingerprint(inputs: ReportInputs) -> str:
         [asdict(search) for search in inputs.searches],
         {name: [result.to_json() for result in results] for name, results in inputs.ablations.items()},
         [asdict(judged) for judged in inputs.judged],
-        [asdict(line) for line in inputs.spending],
+        asdict(inputs.champion),
         [asdict(split) for split in inputs.splits],
-        {code: list(values) for code, values in inputs.build_seconds.items()},
         inputs.failures,
         inputs.skipped,
     )
+
+
+def _measured(inputs: ReportInputs) -> str:
+    """Fingerprint of what was measured as the results were made; empty where nothing was, as in a copy of the results alone."""
+    spending = [asdict(line) for line in inputs.spending]
+    seconds = {code: list(values) for code, values in inputs.build_seconds.items() if values}
+    return fingerprint(spending, seconds) if spending or seconds else ""
+
+
+def _is_current(stored: Mapping[str, str], found: Mapping[str, str]) -> bool:
+    """Whether the report was made from what is found now; one that also tells of measurements that are not here is kept."""
+    return stored.get("fingerprint") == found["fingerprint"] and found["measured"] in ("", stored.get("measured"))
 
 
 def _stamped(stamp: Path) -> dict[str, str]:

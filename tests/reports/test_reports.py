@@ -41,7 +41,8 @@ def table_cells(page: str) -> list[str]:
 def test_writes_every_file_and_stays_small(inputs: ReportInputs, tmp_path: Path) -> None:
     paths = write_report(make_report(inputs), tmp_path / "deep" / "report")
     assert paths.html.stat().st_size < MAX_PAGE_BYTES
-    plots = ("subsets", "pareto", "policies", "budget", "candidates", "ladder")
+    compared = ("budget-curve", "search-curve", "subset-points")
+    plots = ("subsets", "pareto", "policies", "budget", "candidates", "ladder", *compared)
     assert {path.name for path in paths.plots} == {f"{name}.csv" for name in plots}
     assert {path.stem for path in paths.figures} == {"domains", "capabilities", "cost", "policies", "build", "choices"}
     for path in (paths.html, paths.markdown, paths.metrics, *paths.plots, *paths.figures):
