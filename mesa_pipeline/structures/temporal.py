@@ -13,7 +13,7 @@ from mesa_pipeline.llm import Embedder
 from mesa_pipeline.llm.concurrency import map_concurrently
 from mesa_pipeline.stores import Match
 from mesa_pipeline.stores.bm25 import Bm25Index
-from mesa_pipeline.stores.embedded import ArrayVectorIndex
+from mesa_pipeline.stores.embedded import RANKING_VERSION, ArrayVectorIndex
 from mesa_pipeline.structures.base import MemoryStructure, StoredMemory, StructureContext
 from mesa_pipeline.structures.records import clip, serialize_step
 from mesa_pipeline.structures.step_references import References, parse_references
@@ -141,7 +141,7 @@ class TemporalMemory(MemoryStructure[StepStore]):
             "bm25": self._bm25.model_dump(),
             "selection": self._selection.model_dump(exclude={"checker", "max_requested"}),
             "max_chars_per_step": self._max_chars,
-            "checker": self._checking and dict(self._checking.checker.identity()),
+            "checker": self._checking and {**self._checking.checker.identity(), "ranking": RANKING_VERSION},
         }
 
     def build(self, trajectory: Trajectory) -> StepStore:

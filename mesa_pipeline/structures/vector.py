@@ -9,7 +9,7 @@ import numpy as np
 from mesa_pipeline.errors import ArtifactError
 from mesa_pipeline.llm import Embedder
 from mesa_pipeline.stores import Match, Place, VectorIndex, VectorStore
-from mesa_pipeline.stores.embedded import ArrayVectorIndex
+from mesa_pipeline.stores.embedded import RANKING_VERSION, ArrayVectorIndex
 from mesa_pipeline.structures.base import MemoryStructure, StoredMemory, StructureContext
 from mesa_pipeline.structures.records import clip, serialize_step
 from mesa_pipeline.types import Evidence, EvidenceItem, Trajectory
@@ -72,7 +72,8 @@ class VectorMemory(MemoryStructure[StepVectors]):
         return {"version": VERSION, "embedder": self._embedder().name}
 
     def retrieve_identity(self) -> Mapping[str, Any]:
-        return {"version": VERSION, "top_k": self._top_k, "max_chars_per_step": self._max_chars}
+        reading = {"top_k": self._top_k, "max_chars_per_step": self._max_chars}
+        return {"version": VERSION, "ranking": RANKING_VERSION, **reading}
 
     def build(self, trajectory: Trajectory) -> StepVectors:
         embedder = self._embedder()
