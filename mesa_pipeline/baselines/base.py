@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, Self, TypeVar
 
-from mesa_pipeline.config import Settings
+from mesa_pipeline.config import ChatChoice, EmbedderChoice, Settings
 from mesa_pipeline.errors import MissingDependency
 from mesa_pipeline.llm import Embedder, OpenChat, TokenCounter, no_chat
 from mesa_pipeline.structures.base import MemoryStructure, MemorySystem
@@ -69,6 +69,8 @@ class BaselineContext:
         embedder: Opens the embedder.
         counter: Counts tokens as the answer model does.
         chat: Opens the language model of a role: ``remember`` to build, ``recall`` to retrieve.
+        choose_chat: Opens the models of another endpoint; ``None`` where there are none but ``chat``.
+        choose_embedder: Opens another embedder; ``None`` where there is none but ``embedder``.
         structures: The five structures by code, some of whose memories a baseline may be built from.
         run_program: Runs what a language model wrote.
         environments: Folder of the worker environments that ``mesa baselines install`` makes.
@@ -79,10 +81,21 @@ class BaselineContext:
     embedder: Callable[[], Embedder]
     counter: TokenCounter
     chat: OpenChat = no_chat
+    choose_chat: Callable[[ChatChoice], OpenChat] | None = None
+    choose_embedder: Callable[[EmbedderChoice], Callable[[], Embedder]] | None = None
     structures: Mapping[str, MemoryStructure[Any]] = field(default_factory=dict)
     run_program: RunProgram = no_programs
     environments: Path | None = None
     scratch: Path | None = None
+
+    def chat_of(self, choice: ChatChoice) -> OpenChat:
+        """The language models that a baseline's settings choose."""
+        return self.choose_chat(choice) if self.choose_chat and choice.changes else self.chat
+
+    def embedder_of(self, choice: EmbedderChoice) -> Callable[[], Embedder]:
+        """The embedder that a baseline's settings choose."""
+        chosen = choice.embedder or choice.changes
+        return self.choose_embedder(choice) if self.choose_embedder and chosen else self.embedder
 
 
 class Baseline(MemorySystem[M]):

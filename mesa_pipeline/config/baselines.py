@@ -8,6 +8,31 @@ from mesa_pipeline.config.memory import Bm25Settings
 from mesa_pipeline.config.section import Positive, Section
 
 
+class ChatChoice(Section):
+    """A language model of its own; what is ``null`` is as in ``llm.chat``."""
+
+    model: str | None
+    base_url: str | None
+
+    @property
+    def changes(self) -> dict[str, str]:
+        """What is not as in ``llm.chat``."""
+        return {name: value for name, value in (("model", self.model), ("base_url", self.base_url)) if value is not None}
+
+
+class EmbedderChoice(Section):
+    """An embedding model of its own; what is ``null`` is as in ``llm``, and ``llm.embeddings`` for one behind an endpoint."""
+
+    embedder: str | None
+    model: str | None
+    base_url: str | None
+
+    @property
+    def changes(self) -> dict[str, str]:
+        """What is not as in ``llm.embeddings``."""
+        return {name: value for name, value in (("model", self.model), ("base_url", self.base_url)) if value is not None}
+
+
 class LongContextSettings(Section):
     window_tokens: Positive
     reserved_tokens: Annotated[int, Field(ge=0)]

@@ -1,11 +1,14 @@
 """Opening the baselines, and any memory system by its code."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from mesa_pipeline.baselines import BASELINES, Baseline, BaselineContext, open_baselines
-from mesa_pipeline.config import ENDPOINT, Settings
+from mesa_pipeline.config import ENDPOINT, ChatChoice, EmbedderChoice, Settings
 from mesa_pipeline.errors import ConfigError
+from mesa_pipeline.llm import Embedder, OpenChat
 from mesa_pipeline.stages.models import (
     chat_opener,
     embedder_opener,
@@ -30,11 +33,25 @@ def baselines_of(settings: Settings, workspace: Path) -> dict[str, Baseline[Any]
         embedder_opener(settings, workspace),
         token_counter(settings),
         chat_opener(settings, workspace),
+        partial(_chosen_chat, settings, workspace),
+        partial(_chosen_embedder, settings, workspace),
         structures_of(settings, workspace),
         environments=workspace / ENVIRONMENTS,
         scratch=workspace / SCRATCH,
     )
     return open_baselines(context)
+
+
+def _chosen_chat(settings: Settings, workspace: Path, choice: ChatChoice) -> OpenChat:
+    llm = settings.llm.model_copy(update={"chat": settings.llm.chat.model_copy(update=choice.changes)})
+    return chat_opener(settings.model_copy(update={"llm": llm}), workspace)
+
+
+def _chosen_embedder(settings: Settings, workspace: Path, choice: EmbedderChoice) -> Callable[[], Embedder]:
+    llm = settings.llm
+    embeddings = llm.embeddings.model_copy(update=choice.changes)
+    chosen = llm.model_copy(update={"embedder": choice.embedder or llm.embedder, "embeddings": embeddings})
+    return embedder_opener(settings.model_copy(update={"llm": chosen}), workspace)
 
 
 def baseline_of(settings: Settings, workspace: Path, code: str) -> Baseline[Any]:

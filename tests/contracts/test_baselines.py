@@ -43,7 +43,7 @@ class Words:
 @pytest.fixture(params=[code for code in BASELINES if code not in WRAPPED])
 def baseline(request: pytest.FixtureRequest, settings: Settings) -> Baseline[Any]:
     structures = open_structures(StructureContext(settings, HashingEmbedder))
-    context = BaselineContext(settings, HashingEmbedder, Words(), metered_chat(opener(request.param)), structures)
+    context = BaselineContext(settings, HashingEmbedder, Words(), metered_chat(opener(request.param)), structures=structures)
     return BASELINES[request.param].create(context)
 
 
