@@ -8,6 +8,7 @@ from mesa_pipeline.baselines.bm25 import Bm25
 from mesa_pipeline.baselines.flat_dense import FlatDense
 from mesa_pipeline.baselines.long_context import LongContext
 from mesa_pipeline.baselines.memgpt import MemGpt
+from mesa_pipeline.baselines.memorag import MemoRag
 
 BASELINES: Mapping[str, type[Baseline[Any]]] = {
     baseline.code: baseline
@@ -16,6 +17,7 @@ BASELINES: Mapping[str, type[Baseline[Any]]] = {
         Bm25,
         FlatDense,
         MemGpt,
+        MemoRag,
     )
 }
 """In the order of the paper's tables."""

@@ -1,9 +1,10 @@
 """Texts that know which steps they are of."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from mesa_pipeline.baselines.texts import pieces
+from mesa_pipeline.baselines.texts import pieces, token_pieces
+from mesa_pipeline.llm import TokenCounter
 from mesa_pipeline.structures.records import serialize_step
 from mesa_pipeline.types import Step
 
@@ -25,16 +26,27 @@ class Passage:
 
 def packed(steps: Sequence[Step], max_chars: int) -> tuple[Passage, ...]:
     """Whole serialised steps, as many together as fit; a step that is longer by itself is cut into passages of its own."""
+    return _packed(steps, max_chars, len, lambda record: pieces(record, max_chars))
+
+
+def in_tokens(steps: Sequence[Step], max_tokens: int, counter: TokenCounter) -> tuple[Passage, ...]:
+    """``packed``, measured in tokens."""
+    return _packed(steps, max_tokens, counter.count, lambda record: token_pieces(record, max_tokens, counter))
+
+
+def _packed(
+    steps: Sequence[Step], room: int, size: Callable[[str], int], cut: Callable[[str], list[str]]
+) -> tuple[Passage, ...]:
     passages: list[Passage] = []
     records: list[str] = []
     held: list[int] = []
     for step in steps:
         record = serialize_step(step).text
-        if records and len(BREAK.join([*records, record])) > max_chars:
+        if records and size(BREAK.join([*records, record])) > room:
             passages.append(Passage(BREAK.join(records), tuple(held)))
             records, held = [], []
-        if len(record) > max_chars:
-            passages += (Passage(piece, (step.index,)) for piece in pieces(record, max_chars))
+        if size(record) > room:
+            passages += (Passage(piece, (step.index,)) for piece in cut(record))
             continue
         records.append(record)
         held.append(step.index)

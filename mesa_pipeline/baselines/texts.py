@@ -10,6 +10,16 @@ def pieces(text: str, size: int) -> list[str]:
     return [text[start : start + size] for start in range(0, len(text), size)]
 
 
+def token_pieces(text: str, size: int, counter: TokenCounter) -> list[str]:
+    """The text in consecutive pieces of at most ``size`` tokens, at least 1; none of an empty text."""
+    found: list[str] = []
+    while text:
+        piece = first_tokens(text, size, counter) or text[0]
+        found.append(piece)
+        text = text[len(piece) :]
+    return found
+
+
 def first_tokens(text: str, limit: int, counter: TokenCounter) -> str:
     """The longest beginning that has at most so many tokens."""
     return text[: _longest(lambda chars: counter.count(text[:chars]) <= limit, len(text))]

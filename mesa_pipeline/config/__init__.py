@@ -12,6 +12,7 @@ from mesa_pipeline.config.baselines import (
     FlatDenseSettings,
     LongContextSettings,
     MemgptSettings,
+    MemoragSettings,
 )
 from mesa_pipeline.config.datasets import AmaBenchSettings, DatasetsSettings, SyntheticSettings
 from mesa_pipeline.config.llm import ENDPOINT, LOCAL, ChatSettings, EmbeddingsSettings, EndpointSettings, LocalSettings
@@ -61,6 +62,7 @@ __all__ = [
     "LocalSettings",
     "LongContextSettings",
     "MemgptSettings",
+    "MemoragSettings",
     "NightlySettings",
     "PgvectorSettings",
     "PoliciesSettings",

@@ -61,9 +61,21 @@ class MemgptSettings(Section):
     dialogue_max_tokens: Positive
 
 
+class MemoragSettings(Section):
+    memory: ChatChoice
+    embeddings: EmbedderChoice
+    memory_tokens: Positive
+    chunk_tokens: Positive
+    top_k: Positive
+    min_words: Positive
+    max_clues: Positive
+    max_tokens: Positive
+
+
 class BaselinesSettings(Section):
     answers: Literal["common", "native"]
     long_context: LongContextSettings
     bm25: Bm25BaselineSettings
     flat_dense: FlatDenseSettings
     memgpt: MemgptSettings
+    memorag: MemoragSettings

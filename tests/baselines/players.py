@@ -17,7 +17,13 @@ def memgpt(messages: Sequence[Message], seed: int) -> str:
     return json.dumps({"action": "answer", "answer": messages[2].content.partition("<passages>")[2].strip()[:80] or "none"})
 
 
-PLAYERS: Mapping[str, Mapping[Role, Script]] = {"memgpt": {"recall": memgpt}}
+def memorag(messages: Sequence[Message], seed: int) -> str:
+    """Recalls the first lines of the history, and the question again."""
+    history = messages[0].content.partition("<history>")[2].partition("</history>")[0]
+    return "\n".join([*history.splitlines()[:4], messages[0].content.rpartition("# Question")[2][:200]])
+
+
+PLAYERS: Mapping[str, Mapping[Role, Script]] = {"memgpt": {"recall": memgpt}, "memorag": {"recall": memorag}}
 """By the baseline's code and the role; a baseline without an entry asks no model."""
 
 
