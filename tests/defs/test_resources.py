@@ -2,9 +2,11 @@
 
 import logging
 
+import dagster as dg
 import pytest
 
-from mesa_pipeline.defs.resources import LoggedProgress
+from mesa_pipeline.defs.resources import LoggedProgress, Pipeline, clear_failures, data_variable
+from mesa_pipeline.errors import WorkspaceBusy
 
 
 class Clock:
@@ -35,3 +37,21 @@ def test_work_with_nothing_to_do_is_not_logged(caplog: pytest.LogCaptureFixture)
     caplog.set_level(logging.INFO)
     LoggedProgress(logging.getLogger("test"))("building", 0, 0)
     assert caplog.messages == []
+
+
+def test_a_step_waits_for_a_workspace_that_another_process_holds():
+    pipeline = Pipeline(workspace="unused")
+    with pytest.raises(dg.RetryRequested) as waiting, clear_failures(pipeline):
+        raise WorkspaceBusy("process 1 is working on 'synthetic'")
+    assert waiting.value.seconds_to_wait
+    assert waiting.value.max_retries * waiting.value.seconds_to_wait >= 3600
+
+
+def test_each_data_set_has_an_environment_variable_of_its_own():
+    names = ["ama_bench", "traces", "traces.support", "traces.sales"]
+    assert [data_variable(name) for name in names] == [
+        "MESA_DATA_AMA_BENCH",
+        "MESA_DATA_TRACES",
+        "MESA_DATA_TRACES_SUPPORT",
+        "MESA_DATA_TRACES_SALES",
+    ]
