@@ -101,6 +101,29 @@ def read_archive(context: StageContext, seed: int) -> Archive:
     return archive
 
 
+def aliases_of(context: StageContext, seed: int) -> tuple[str, ...]:
+    """Names of a frozen policy in the model registry; an ablation's has none.
+
+    Until somebody reigns, the first split seed's policy is the champion. From then on the champion is who reigns.
+    """
+    layout = context.layout
+    if layout.ablation:
+        return ()
+    if layout.nightly:
+        return (CHALLENGER,)
+    is_champion = seed == context.settings.splits.seeds[0] and not layout.champion.exists()
+    return (f"seed-{seed}", *((CHAMPION,) if is_champion else ()))
+
+
+def is_optimized(context: StageContext, seed: int) -> bool:
+    """Whether the frozen policy is the one that the search chooses with the settings and outcomes as they are."""
+    try:
+        split = read_split(context, seed)
+        return _Job(context, seed, read_table(context, split.train), read_table(context, split.val)).is_done()
+    except ArtifactError:
+        return False
+
+
 class _Job:
     """One search: what it depends on, and running it."""
 
@@ -137,7 +160,8 @@ class _Job:
         context = FitContext.of(settings, self._seed)
         data = SearchData.of(self._train.matrix, self._validation.matrix, context)
         store = self._open_store()
-        with tracker.search(tracked_search(self._context, self._seed, self.key, self._proposer.name)) as run:
+        tracked = tracked_search(self._context, self._seed, self.key, self._proposer.name)
+        with tracker.search(tracked) as run:
             recorder = SearchRecorder(run, self._context.watch_search)
             search = Search(
                 data=data,
@@ -158,23 +182,10 @@ class _Job:
             frozen = self._folder / FROZEN_FOLDER
             (self._folder / RESULT_FILE).unlink(missing_ok=True)
             policy = freeze(frozen, fitted, self._provenance(), chosen.entry.validation, values, sandbox)
-            recorder.freeze(tracked_policy(frozen, policy), chosen.entry, self._aliases())
+            recorder.freeze(tracked_policy(frozen, policy), chosen.entry, aliases_of(self._context, self._seed))
         left_out = len(self._validation.matrix) - len(data.validation)
         result = self._result(archive, chosen, left_out, store.spent(settings.search.iterations))
-        write_sealed_json(self._folder / RESULT_FILE, {"fingerprint": self.key, **result})
-
-    def _aliases(self) -> tuple[str, ...]:
-        """Names of the frozen policy; that of an ablation has none.
-
-        As long as no champion was crowned, the policy of the first split seed stands for one.
-        """
-        layout = self._context.layout
-        if layout.ablation:
-            return ()
-        if layout.nightly:
-            return (CHALLENGER,)
-        stands_in = self._seed == self._context.settings.splits.seeds[0] and not layout.champion.exists()
-        return (f"seed-{self._seed}", *((CHAMPION,) if stands_in else ()))
+        write_sealed_json(self._folder / RESULT_FILE, {"fingerprint": self.key, **result, "tracked": tracked.params})
 
     def _open_store(self) -> SearchStore:
         """The store to continue in; searches with other settings lie beside it.

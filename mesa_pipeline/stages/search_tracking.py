@@ -6,6 +6,7 @@ Scores and objectives are told times a hundred: the tracker's pages show three d
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from mesa_pipeline import __version__
 from mesa_pipeline.evaluation.evaluate import Evaluation
@@ -95,9 +96,15 @@ def tracked_search(context: StageContext, seed: int, key: str, proposer: str) ->
         "reward": reading.reward.name,
         "embedder": context.settings.llm.embedder_name,
         "tokenizer": reading.counter.name,
+        "profile": context.settings.profile_label,
         "package_version": __version__,
     }
     return TrackedSearch(context.dataset, seed, key, params)
+
+
+def recorded_search(context: StageContext, seed: int, result: Mapping[str, Any]) -> TrackedSearch:
+    """A finished search as the tracker knows it, told from its ``search.json``: settings may have changed since."""
+    return TrackedSearch(context.dataset, seed, result["fingerprint"], result.get("tracked", {}))
 
 
 def entry_metrics(entry: ArchiveEntry) -> Mapping[str, float | None]:

@@ -17,6 +17,7 @@ from mesa_pipeline.evaluation.held_out import (
 )
 from mesa_pipeline.policies import FittedPolicy
 from mesa_pipeline.policies.zero_shot import ZeroShotPolicy
+from mesa_pipeline.stages.comparison_tracking import tracked_test
 from mesa_pipeline.stages.context import StageContext
 from mesa_pipeline.stages.models import chat_opener
 from mesa_pipeline.stages.optimize import read_frozen, read_result
@@ -58,7 +59,7 @@ def test(context: StageContext, seed: int, tracker: Tracker) -> Summary:
             result = replace(result, earlier=tuple(other for other in known if other != receipt))
             write_sealed_json(context.layout.test(seed), {"fingerprint": key, **result.to_json()})
             search = tracked_search(context, seed, searched["fingerprint"], searched["proposer"])
-            tracker.test(search, _metrics(result))
+            tracker.test(search, tracked_test(result, held_out.matrix))
     facts = _facts(read_test(context, seed))
     if held_out.unswept:
         facts["questions_without_outcome"] = len(held_out.unswept)
@@ -140,20 +141,6 @@ def _stored_fingerprint(context: StageContext, seed: int) -> str | None:
         return str(read_json(context.layout.test(seed), "mesa test")["fingerprint"])
     except ArtifactError:
         return None
-
-
-def _metrics(result: TestResult) -> dict[str, float | None]:
-    """Of the frozen policy; scores and their differences times a hundred, as in ``stages.search_tracking``."""
-    frozen = result.row(FROZEN_ROW)
-    return {
-        "test_J": 100 * frozen.evaluation.score,
-        "test_C": frozen.evaluation.tokens,
-        "test_objective": 100 * frozen.evaluation.objective,
-        "test_versus_all": 100 * frozen.versus_all.mean,
-        "test_versus_all_low": 100 * frozen.versus_all.low,
-        "test_versus_all_high": 100 * frozen.versus_all.high,
-        "inflation": 100 * result.inflation,
-    }
 
 
 def _facts(result: TestResult) -> dict[str, object]:

@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from mesa_pipeline.artifacts import Layout
+from mesa_pipeline.artifacts import Layout, RunningServices
+from mesa_pipeline.artifacts.services import TRACKING
 from mesa_pipeline.config import TrackingSettings
+from mesa_pipeline.tracking.traces import Trace
 
 # Read while MLflow is imported, which no module below does before this one, and nowhere else to be set.
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
@@ -75,8 +77,26 @@ class TrackedPolicy:
     description: str = ""
 
 
+@dataclass(frozen=True)
+class TrackedTest:
+    """What the frozen policy of a search, and others beside it, were worth on held-out questions.
+
+    Attributes:
+        metrics: Figures by name.
+        tables: Rows by name of the table, each with the same columns.
+    """
+
+    metrics: Mapping[str, float | None]
+    tables: Mapping[str, Sequence[Mapping[str, object]]] = field(default_factory=dict)
+
+
 class SearchRun(Protocol):
     """An open search."""
+
+    @property
+    def is_new(self) -> bool:
+        """Whether anything was recorded that was not there before."""
+        ...
 
     def candidate(self, candidate: TrackedCandidate) -> None:
         """Record a candidate; one of the same name that is recorded whole is left alone."""
@@ -112,8 +132,8 @@ class Tracker(Protocol):
         """Open a search, new or known; it is marked finished on a normal exit and failed on an exception."""
         ...
 
-    def test(self, search: TrackedSearch, metrics: Mapping[str, float | None]) -> None:
-        """Add the held-out figures of the search's frozen policy."""
+    def test(self, search: TrackedSearch, test: TrackedTest) -> bool:
+        """Add the held-out figures of the search's frozen policy; whether any was not there before."""
         ...
 
     def promote(self, search: TrackedSearch, policy: TrackedPolicy, alias: str) -> None:
@@ -126,6 +146,14 @@ class Tracker(Protocol):
         """
         ...
 
+    def traces(self, traces: Sequence[Trace]) -> Iterator[int]:
+        """Record traces of questions, oldest first; those of an id that is there are left alone.
+
+        Yields:
+            How many more are recorded.
+        """
+        ...
+
 
 class NullTracker:
     """Records nothing."""
@@ -134,15 +162,20 @@ class NullTracker:
     def search(self, search: TrackedSearch) -> Iterator[SearchRun]:
         yield NullSearchRun()
 
-    def test(self, search: TrackedSearch, metrics: Mapping[str, float | None]) -> None:
-        pass
+    def test(self, search: TrackedSearch, test: TrackedTest) -> bool:
+        return False
 
     def promote(self, search: TrackedSearch, policy: TrackedPolicy, alias: str) -> None:
         pass
 
+    def traces(self, traces: Sequence[Trace]) -> Iterator[int]:
+        yield from ()
+
 
 class NullSearchRun:
     """The search of a ``NullTracker``."""
+
+    is_new = False
 
     def candidate(self, candidate: TrackedCandidate) -> None:
         pass
@@ -158,7 +191,8 @@ def open_tracker(settings: TrackingSettings, layout: Layout, tags: Mapping[str, 
     """The tracker the settings ask for; nothing is opened before its first use.
 
     Args:
-        settings: Whether to track, and where; with no ``uri``, a SQLite file in the workspace.
+        settings: Whether to track, and where; with no ``uri``, the database that `mesa up` started for the workspace or,
+            where none runs, a SQLite file in it.
         layout: Where the workspace is.
         tags: Put on every search, such as the orchestrator's run id.
     """
@@ -168,8 +202,10 @@ def open_tracker(settings: TrackingSettings, layout: Layout, tags: Mapping[str, 
 
     if settings.uri:
         return MlflowTracker(settings.uri, artifacts=None, tags=tags or {})
-    database = layout.tracking_database.absolute()
-    return MlflowTracker(f"sqlite:///{database}", artifacts=layout.tracking_artifacts.absolute(), tags=tags or {})
+    running = RunningServices.of(layout.workspace)
+    file = f"sqlite:///{layout.tracking_database.absolute()}"
+    uri = running.databases.get(TRACKING, file) if running else file
+    return MlflowTracker(uri, artifacts=layout.tracking_artifacts.absolute(), tags=tags or {})
 
 
 __all__ = [
@@ -180,6 +216,7 @@ __all__ = [
     "TrackedCandidate",
     "TrackedPolicy",
     "TrackedSearch",
+    "TrackedTest",
     "Tracker",
     "open_tracker",
 ]

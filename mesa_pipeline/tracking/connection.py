@@ -3,6 +3,7 @@
 import fcntl
 import logging
 import math
+import re
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping
@@ -11,12 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from mlflow import MlflowClient
-from mlflow.entities import Metric, Param
+from mlflow.entities import Metric, Param, Run
 from mlflow.exceptions import MlflowException
 
 from mesa_pipeline.errors import MissingDependency
 
 MAX_PARAM_CHARS = 6000
+MAX_NAME_CHARS = 250
+NOT_IN_NAMES = re.compile(r"[^\w\-. /:]", re.ASCII)
 SQLITE_PREFIX = "sqlite:///"
 logging.getLogger("mlflow").setLevel(logging.WARNING)  # it announces each table it creates
 
@@ -70,12 +73,27 @@ def known(metrics: Mapping[str, float | None]) -> dict[str, float]:
     return {name: float(value) for name, value in metrics.items() if value is not None and math.isfinite(value)}
 
 
+def unlogged(run: Run, metrics: Mapping[str, float | None]) -> dict[str, float]:
+    """The figures that a run does not have, or has with other values."""
+    return {name: value for name, value in known(metrics).items() if run.data.metrics.get(as_name(name)) != value}
+
+
 def as_metrics(metrics: Mapping[str, float], step: int = 0) -> list[Metric]:
     """Figures as MLflow takes them."""
     now = int(time.time() * 1000)
-    return [Metric(name, value, now, step) for name, value in metrics.items()]
+    return [Metric(as_name(name), value, now, step) for name, value in metrics.items()]
+
+
+def as_name(name: str) -> str:
+    """A figure's name as MLflow takes it: what it does not is left out."""
+    return NOT_IN_NAMES.sub("", name)[:MAX_NAME_CHARS]
+
+
+def printable(text: str) -> str:
+    """A text as any database takes it: NUL bytes and lone surrogates as escapes."""
+    return text.replace("\x00", "\\x00").encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def as_params(params: Mapping[str, Any]) -> list[Param]:
     """Parameters as MLflow takes them, cut to the length that it keeps."""
-    return [Param(name, str(value)[:MAX_PARAM_CHARS]) for name, value in params.items()]
+    return [Param(as_name(name), printable(str(value))[:MAX_PARAM_CHARS]) for name, value in params.items()]

@@ -15,19 +15,23 @@ from pathlib import Path
 
 from mlflow import MlflowClient
 from mlflow.entities import Metric, Run, RunTag
+from mlflow.exceptions import MlflowException
 from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
 from mlflow.utils.mlflow_tags import MLFLOW_PARENT_RUN_ID, MLFLOW_RUN_NOTE
 
-from mesa_pipeline.tracking import SearchRun, TrackedCandidate, TrackedPolicy, TrackedSearch
-from mesa_pipeline.tracking.connection import as_metrics, as_params, known, open_client, reachable
+from mesa_pipeline.tracking import SearchRun, TrackedCandidate, TrackedPolicy, TrackedSearch, TrackedTest
+from mesa_pipeline.tracking.connection import as_metrics, as_params, known, open_client, reachable, unlogged
+from mesa_pipeline.tracking.mlflow_traces import TRACES_EXPERIMENT, record_traces
 from mesa_pipeline.tracking.registry import KEY_TAG, POLICY_ARTIFACTS, SEED_TAG, register
+from mesa_pipeline.tracking.tables import has_tables, put_tables
+from mesa_pipeline.tracking.traces import Trace
 
 VALID_TAG = "mesa.valid"
 MAX_RUNS = 10_000
 MAX_METRICS_PER_CALL = 1000
 KEPT_BACK_SECONDS = 5.0
 FINISHED, FAILED = "FINISHED", "FAILED"
-STEP_METRIC = "iteration"
+STEP_METRIC = "iterations"
 
 
 @dataclass(frozen=True)
@@ -56,16 +60,25 @@ class MlflowTracker:
         with reachable(self.uri):
             run.close(FINISHED)
 
-    def test(self, search: TrackedSearch, metrics: Mapping[str, float | None]) -> None:
+    def test(self, search: TrackedSearch, test: TrackedTest) -> bool:
         with reachable(self.uri):
             parent = self._parent(search)
-            new = {name: value for name, value in known(metrics).items() if parent.data.metrics.get(name) != value}
-            if new:
+            new = unlogged(parent, test.metrics)
+            is_new = bool(new) or not has_tables(parent, test.tables)
+            if is_new:
+                put_tables(self._client, parent, test.tables)
                 self._client.log_batch(parent.info.run_id, metrics=as_metrics(new))
+            return is_new
 
     def promote(self, search: TrackedSearch, policy: TrackedPolicy, alias: str) -> None:
         with reachable(self.uri):
             register(self._client, self._parent(search), search, policy, [alias])
+
+    def traces(self, traces: Sequence[Trace]) -> Iterator[int]:
+        if not traces:
+            return
+        with reachable(self.uri):
+            yield from record_traces(self._client, self.uri, self._experiment(TRACES_EXPERIMENT), traces)
 
     @cached_property
     def _client(self) -> MlflowClient:
@@ -76,16 +89,28 @@ class MlflowTracker:
         if found is not None:
             return str(found.experiment_id)
         location = (self.artifacts / dataset).as_uri() if self.artifacts else None
-        return str(self._client.create_experiment(dataset, artifact_location=location))
+        try:
+            return str(self._client.create_experiment(dataset, artifact_location=location))
+        except MlflowException:
+            found = self._client.get_experiment_by_name(dataset)  # another process was faster
+            if found is None:
+                raise
+            return str(found.experiment_id)
 
     def _parent(self, search: TrackedSearch) -> Run:
         experiment = self._experiment(search.dataset)
         found = self._client.search_runs([experiment], f"tags.`{KEY_TAG}` = '{search.key}'", max_results=1)
         if found:
-            return found[0]
+            return self._described(found[0], search)
         tags = {**self.tags, KEY_TAG: search.key, SEED_TAG: str(search.seed)}
         run = self._client.create_run(experiment, tags=tags, run_name=f"search-seed-{search.seed}")
-        self._client.log_batch(run.info.run_id, params=as_params({"seed": search.seed, **search.params}))
+        return self._described(run, search)
+
+    def _described(self, run: Run, search: TrackedSearch) -> Run:
+        """The run with the search's parameters, which one that was stopped, or first known by its policy, may lack."""
+        told = as_params({"seed": search.seed, **search.params})
+        if missing := [param for param in told if param.key not in run.data.params]:
+            self._client.log_batch(run.info.run_id, params=missing)
         return run
 
 
@@ -105,6 +130,7 @@ class MlflowSearchRun:
         self._last_step = int(parent.data.metrics.get(STEP_METRIC, -1))
         self._kept_back: list[Metric] = []
         self._written_at = time.monotonic()
+        self.is_new = False
 
     @property
     def id(self) -> str:
@@ -113,6 +139,7 @@ class MlflowSearchRun:
     def candidate(self, candidate: TrackedCandidate) -> None:
         if candidate.name in self._done:
             return
+        self.is_new = True
         with reachable(self._uri):
             run = self._begun.get(candidate.name) or self._begin(candidate)
             metrics, params = as_metrics(known(candidate.metrics)), as_params(candidate.params)
@@ -125,22 +152,24 @@ class MlflowSearchRun:
     def progress(self, step: int, metrics: Mapping[str, float | None]) -> None:
         if step <= self._last_step:
             return
-        self._last_step = step
+        self._last_step, self.is_new = step, True
         self._kept_back += as_metrics({**known(metrics), STEP_METRIC: float(step)}, step)
         if time.monotonic() - self._written_at > KEPT_BACK_SECONDS:
             with reachable(self._uri):
                 self._write_kept_back()
 
     def close(self, status: str) -> None:
-        """Write what is kept back and mark the search as finished or failed."""
+        """Write what is kept back and mark the search as finished or failed; one that gained nothing is left as it was."""
         self._write_kept_back()
-        self._client.set_terminated(self.id, status)
+        if self.is_new or self._parent.info.status != status:
+            self._client.set_terminated(self.id, status)
 
     def freeze(self, policy: TrackedPolicy, aliases: Sequence[str] = ()) -> None:
         with reachable(self._uri):
             note = f"Frozen policy of split seed {self._search.seed}; its files are under artifacts, {POLICY_ARTIFACTS}/."
-            metrics = as_metrics(known(policy.metrics))
-            self._client.log_batch(self.id, metrics=metrics, tags=[RunTag(MLFLOW_RUN_NOTE, note)])
+            if new := unlogged(self._parent, policy.metrics):
+                self._client.log_batch(self.id, metrics=as_metrics(new), tags=[RunTag(MLFLOW_RUN_NOTE, note)])
+                self.is_new = True
             register(self._client, self._parent, self._search, policy, aliases)
 
     def _begin(self, candidate: TrackedCandidate) -> Run:

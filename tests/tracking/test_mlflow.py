@@ -14,6 +14,7 @@ from mesa_pipeline.tracking import (
     TrackedCandidate,
     TrackedPolicy,
     TrackedSearch,
+    TrackedTest,
     Tracker,
     open_tracker,
 )
@@ -28,6 +29,7 @@ CANDIDATES = [
     ),
     TrackedCandidate("S+T", {"score": 0.35, "tokens": None, "objective": float("nan")}, '{"subset": 3}', valid=False),
 ]
+TABLES = {"policies": [{"policy": "all", "score": 30.0}, {"policy": "S\x00+T\ud800", "score": None}]}
 
 
 @pytest.fixture(scope="session")
@@ -61,7 +63,7 @@ def record(tracker: Tracker, search: TrackedSearch, policy: TrackedPolicy, alias
             run.candidate(candidate)
             run.progress(step, {"best/J": 0.30 + step / 20, "unknown": None})
         run.freeze(policy, aliases)
-    tracker.test(search, {"test_J": 0.33, "test_low": None})
+    tracker.test(search, TrackedTest({"test/J": 0.33, "test/low": None, "test of others/a, b/J": 0.3}, TABLES))
 
 
 def runs_of(client, search: TrackedSearch):
@@ -78,7 +80,7 @@ def test_a_search_becomes_a_parent_run_with_a_child_per_candidate(tracker: Track
     (parent,), children = runs_of(client, SEARCH)
     assert parent.info.status == "FINISHED"
     assert parent.data.params == {"seed": "3", "lambda": "1e-06", "reader": "extractive"}
-    assert parent.data.metrics == {"J": 0.35, "test_J": 0.33, "best/J": 0.35, "iteration": 1.0}
+    assert parent.data.metrics == {"J": 0.35, "test/J": 0.33, "test of others/a b/J": 0.3, "best/J": 0.35, "iterations": 1.0}
     assert parent.data.tags["dagster.run_id"] == "r1"
     found = {child.info.run_name: child for child in children}
     assert found["all"].data.metrics == {"score": 0.30, "tokens": 900.0, "objective": 0.2991}
@@ -135,7 +137,7 @@ def test_recording_the_same_search_again_adds_nothing(tracker: Tracker, client, 
     assert len(parents) == 1
     assert sorted(child.info.run_name for child in children) == ["S+T", "all"]
     assert len(client.search_model_versions(f"run_id = '{parents[0].info.run_id}'")) == 1
-    assert len(client.get_metric_history(parents[0].info.run_id, "test_J")) == 1
+    assert len(client.get_metric_history(parents[0].info.run_id, "test/J")) == 1
 
 
 def test_an_interrupted_search_is_marked_failed_and_continued(tracker: Tracker, client, policy: TrackedPolicy):
