@@ -10,7 +10,7 @@ from typing import NoReturn
 import click
 
 from mesa_pipeline import __version__
-from mesa_pipeline.cli import ask, baselines, doctor, ledger, pipeline, services, ui
+from mesa_pipeline.cli import ask, baselines, doctor, ledger, pipeline, services, track, ui
 from mesa_pipeline.errors import MesaError, WorkFailed
 
 EXIT_FAILED_ITEMS = 1
@@ -44,6 +44,7 @@ for command in (
     *pipeline.COMMANDS,
     baselines.baselines_group,
     ask.ask_command,
+    track.track_command,
     ledger.ledger_command,
     doctor.doctor_command,
     services.up_command,
