@@ -15,6 +15,7 @@ import click
 from mesa_pipeline.artifacts import Layout, write_text
 from mesa_pipeline.cli.endpoint_checks import endpoint_checks
 from mesa_pipeline.cli.options import settings_options
+from mesa_pipeline.cli.store_checks import store_checks
 from mesa_pipeline.cli.terminal import Terminal
 from mesa_pipeline.config import ENDPOINT, Settings
 from mesa_pipeline.errors import MesaError
@@ -52,6 +53,7 @@ def doctor_command(settings: Settings, workspace: Path, terminal: Terminal) -> N
         "embedder": lambda: _embedder(settings, workspace),
         "reader": lambda: open_reading(settings, Layout(workspace, "synthetic")).reader.name,
         **endpoint_checks(settings),
+        **store_checks(settings, workspace),
     }
     checks = [_attempt(name, attempt) for name, attempt in attempts.items()]
     checks += [_package(name) for name in PACKAGES]

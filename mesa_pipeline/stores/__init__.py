@@ -128,6 +128,10 @@ class TextStore(Store, Protocol):
         """
         ...
 
+    def describe(self) -> str:
+        """Version and address of the server, and what else is worth knowing of it, in a line without secrets."""
+        ...
+
 
 @dataclass(frozen=True)
 class Stores:

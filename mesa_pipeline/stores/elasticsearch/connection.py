@@ -12,8 +12,10 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from elastic_transport import (
     ApiError,
+    BaseNode,
     ConnectionError,
     ConnectionTimeout,
+    NodePool,
     Transport,
     TransportApiResponse,
     TransportError,
@@ -21,13 +23,20 @@ from elastic_transport import (
 from elasticsearch import Elasticsearch, UnsupportedProductError
 
 from mesa_pipeline.config import ElasticsearchSettings
-from mesa_pipeline.errors import ConfigError, MesaError, MissingDependency, WorkFailed
+from mesa_pipeline.errors import ConfigError, MesaError, MissingDependency, Unreachable, WorkFailed
 
 RETRIED_STATUS = frozenset({429, 502, 503, 504})
 REFUSED_STATUS = frozenset({401, 403})
 MAX_SAID_CHARS = 400
 REMEDY = "start it or correct stores.elasticsearch.url, or go on without it: stores.texts=process"
 OTHER_MAJOR = "media_type_header_exception"
+
+
+class OneNode(NodePool):
+    """There is no other node to turn to, so none is set aside, nor a warning written each time that one would be."""
+
+    def mark_dead(self, node: BaseNode, _now: float | None = None) -> None:
+        """Leave the node where it is."""
 
 
 class PatientTransport(Transport):
@@ -134,6 +143,7 @@ class Connection:
         return Elasticsearch(
             self._server.url,
             transport_class=PatientTransport,
+            node_pool_class=OneNode,
             request_timeout=settings.timeout_seconds,
             max_retries=settings.max_attempts - 1,
             retry_on_status=RETRIED_STATUS,
@@ -150,7 +160,7 @@ class Connection:
             return self._refusal(error.meta.status, where, said)
         unreached = isinstance(error, ConnectionError | ConnectionTimeout)
         trouble = "cannot be reached" if unreached else "gave a reply that cannot be read"
-        return MissingDependency(f"{where} {trouble} ({said}); {REMEDY}")
+        return (Unreachable if unreached else MissingDependency)(f"{where} {trouble} ({said}); {REMEDY}")
 
     def _refusal(self, status: int, where: str, said: str) -> MesaError:
         if status in REFUSED_STATUS:
@@ -158,7 +168,7 @@ class Connection:
         if OTHER_MAJOR in said:
             return MissingDependency(f"{where} is older than version 9, which the client needs ({said}); {REMEDY}")
         if status in RETRIED_STATUS:
-            return MissingDependency(f"{where} is busy, also after {self._settings.max_attempts} attempts ({said}); try later")
+            return Unreachable(f"{where} is busy, also after {self._settings.max_attempts} attempts ({said}); try later")
         return WorkFailed(f"{where} refused a request ({said})")
 
 
