@@ -7,23 +7,32 @@
     │   └── TooFewEpisodes    a rule that the settings ask for needs more episodes than the data has
     ├── DataError             an input file is missing, malformed, or breaks the data model
     ├── MissingDependency     an optional package or service is not there; names the install command
+    │   └── Unreachable       a server does not answer, or has no time; it may in a while                        (transient)
     ├── ModelError            a language model gave no reply to one request; others may go well
     ├── ArtifactError         something a stage needs has not been made yet, or is damaged
-    │   └── WorkspaceBusy     another process works in the same workspace
+    │   └── WorkspaceBusy     another process works in the same workspace                                       (transient)
     ├── PolicyError           a policy broke its contract
     │   ├── SandboxFailure    a policy's code failed, overran a limit or replied nonsense, in one line
     │   └── GateError         its source is refused before it runs; carries each violation with its place
     └── WorkFailed            work went on, but some items failed; the message counts and lists them
+        └── WorkerDied        a worker process was killed; what it had finished is stored                        (transient)
 
-A message says what is wrong, where, and what to do next.
+A message says what is wrong, where, and what to do next. What is transient may pass by itself: the same call may go well later.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 
 class MesaError(Exception):
-    """Base class: a problem with a remedy, worth one clear message rather than a traceback."""
+    """Base class: a problem with a remedy, worth one clear message rather than a traceback.
+
+    Attributes:
+        transient: Whether it may pass by itself, so that whoever has time tries again.
+    """
+
+    transient: ClassVar[bool] = False
 
 
 class ConfigError(MesaError):
@@ -42,6 +51,12 @@ class MissingDependency(MesaError):
     """An optional package or service is not there."""
 
 
+class Unreachable(MissingDependency):
+    """A server does not answer, or has no time for us; it may in a while."""
+
+    transient = True
+
+
 class ModelError(MesaError):
     """A language model gave no reply to one request: it took too long, refused, or the request was too long for it."""
 
@@ -52,6 +67,8 @@ class ArtifactError(MesaError):
 
 class WorkspaceBusy(ArtifactError):
     """Another process works in the same workspace."""
+
+    transient = True
 
 
 class PolicyError(MesaError):
@@ -94,3 +111,9 @@ class GateError(PolicyError):
 
 class WorkFailed(MesaError):
     """Some items of a stage failed; the rest is done and stored. Rerunning retries just those."""
+
+
+class WorkerDied(WorkFailed):
+    """A worker process was killed; what it had finished is stored, and the same call goes on from there."""
+
+    transient = True

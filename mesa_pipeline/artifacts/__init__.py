@@ -26,6 +26,7 @@ from mesa_pipeline.artifacts.fingerprints import dump_json, file_sha256, fingerp
 from mesa_pipeline.artifacts.journal import Journal
 from mesa_pipeline.artifacts.layout import LEDGER, REPLIES, VECTORS, Layout, exclusive
 from mesa_pipeline.artifacts.services import RunningServices
+from mesa_pipeline.artifacts.versions import content_version
 
 __all__ = [
     "LEDGER",
@@ -35,6 +36,7 @@ __all__ = [
     "Layout",
     "Record",
     "RunningServices",
+    "content_version",
     "decode_arrays",
     "dump_json",
     "encode_arrays",

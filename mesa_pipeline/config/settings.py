@@ -34,8 +34,17 @@ class TrackingSettings(Section):
     uri: str | None
 
 
+class RetrySettings(Section):
+    limit: Annotated[int, Field(ge=0)]
+    backoff_seconds: Annotated[float, Field(ge=0)]
+    max_backoff_seconds: Annotated[float, Field(ge=0)]
+    busy_seconds: Annotated[float, Field(gt=0)]
+    busy_limit: Annotated[int, Field(ge=0)]
+
+
 class RunSettings(Section):
     workers: Annotated[int, Field(ge=0)]
+    retries: RetrySettings
 
 
 class Settings(Section):

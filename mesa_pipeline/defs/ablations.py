@@ -8,7 +8,8 @@ from mesa_pipeline.defs import metadata
 from mesa_pipeline.defs.datasets import split_partitions
 from mesa_pipeline.defs.partitions import asset_by_seed
 from mesa_pipeline.defs.resources import Partition, Pipeline
-from mesa_pipeline.stages.ablate import ablate
+from mesa_pipeline.defs.versions import Made, materialized
+from mesa_pipeline.stages.ablate import ablate, ablated
 
 
 @asset_by_seed(deps=["subset_sweep_scores", split_partitions, "optimized_policy"], group_name="search")
@@ -20,4 +21,6 @@ def policy_ablations(context: dg.AssetExecutionContext, pipeline: Pipeline) -> d
         for ablation in pipeline.stage(context).settings.ablations
     ]
     rows = [{"ablation": summary.stage, **summary.facts} for summary in summaries]
-    return dg.MaterializeResult(metadata={"table_ablations": metadata.rows_table(rows)})
+    stage = pipeline.stage(context)
+    tests = [ablated(stage, ablation).layout.test(seed) for ablation in stage.settings.ablations]
+    return materialized(context, pipeline, Made(tests), {"table_ablations": metadata.rows_table(rows)})

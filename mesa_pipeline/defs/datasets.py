@@ -9,6 +9,8 @@ from mesa_pipeline.datasets.splits import PARTS
 from mesa_pipeline.defs import metadata
 from mesa_pipeline.defs.partitions import asset_by_dataset, asset_by_seed
 from mesa_pipeline.defs.resources import Partition, Pipeline
+from mesa_pipeline.defs.versions import Made, materialized
+from mesa_pipeline.stages.completeness import are_split
 from mesa_pipeline.stages.ingest import ingest
 from mesa_pipeline.stages.split import read_split, split
 from mesa_pipeline.stages.storage import EpisodeEntry, read_manifest
@@ -24,7 +26,8 @@ def raw_trajectories(context: dg.AssetExecutionContext, pipeline: Pipeline) -> d
         domains.setdefault(entry.domain, []).append(entry)
     rows = [_domain_row(domain, entries) for domain, entries in sorted(domains.items())]
     shown = {**metadata.of_summary(summary), "table_domains": metadata.rows_table(rows)}
-    return dg.MaterializeResult(data_version=dg.DataVersion(manifest.fingerprint), metadata=shown)
+    episodes = pipeline.stage(context).layout.manifest.parent
+    return materialized(context, pipeline, Made([episodes], [episodes]), shown)
 
 
 @asset_by_seed(deps=[raw_trajectories], group_name="data")
@@ -36,7 +39,9 @@ def split_partitions(context: dg.AssetExecutionContext, pipeline: Pipeline) -> d
     drawn, manifest = read_split(stage, seed), read_manifest(stage.layout)
     rows = [_part_row(part, manifest.entries(getattr(drawn, part))) for part in PARTS]
     warnings = {"not_covered": metadata.lines(drawn.warnings)} if drawn.warnings else {}
-    return dg.MaterializeResult(metadata={**metadata.of_summary(summary), "table_parts": metadata.rows_table(rows), **warnings})
+    path = stage.layout.split(seed)
+    shown = {**metadata.of_summary(summary), "table_parts": metadata.rows_table(rows), **warnings}
+    return materialized(context, pipeline, Made([path], [path.parent], partial(are_split, stage)), shown)
 
 
 def _part_row(part: str, entries: Sequence[EpisodeEntry]) -> metadata.Row:

@@ -9,6 +9,8 @@ from mesa_pipeline.defs.partitions import asset_by_dataset, asset_by_seed
 from mesa_pipeline.defs.resources import Partition, Pipeline
 from mesa_pipeline.defs.search import optimized_policy
 from mesa_pipeline.defs.structures import structure_evidence
+from mesa_pipeline.defs.versions import Made, materialized
+from mesa_pipeline.stages.completeness import are_tested
 from mesa_pipeline.stages.report import gather
 from mesa_pipeline.stages.sweep import sweep
 from mesa_pipeline.stages.test import read_test, test
@@ -26,7 +28,9 @@ def subset_sweep_scores(context: dg.AssetExecutionContext, pipeline: Pipeline) -
     findings = subset_findings(matrix)
     shown = metadata.plot(cost_figure(findings, None, "all swept questions"))
     table = metadata.report_table(subsets_table(findings, len(matrix)))
-    return dg.MaterializeResult(metadata={**metadata.of_summary(summary), **shown, "table_subsets": table})
+    folder = pipeline.stage(context).layout.outcomes("any").parent
+    shown |= {**metadata.of_summary(summary), "table_subsets": table}
+    return materialized(context, pipeline, Made([folder], [folder]), shown)
 
 
 @asset_by_seed(deps=[optimized_policy], group_name="reports")
@@ -42,4 +46,7 @@ def test_report(context: dg.AssetExecutionContext, pipeline: Pipeline) -> dg.Mat
     found = standings([result])
     shown = metadata.plot(policies_figure(found)) | metadata.plot(choices_figure(list(result.choices.values())))
     table = metadata.report_table(policies_table(found))
-    return dg.MaterializeResult(metadata={**metadata.of_summary(summary), **shown, "table_policies": table})
+    stage = pipeline.stage(context)
+    path = stage.layout.test(seed)
+    shown |= {**metadata.of_summary(summary), "table_policies": table}
+    return materialized(context, pipeline, Made([path], [path.parent], partial(are_tested, stage)), shown)

@@ -6,6 +6,7 @@ from mesa_pipeline.defs import metadata
 from mesa_pipeline.defs.evaluation import test_report
 from mesa_pipeline.defs.partitions import asset_by_dataset
 from mesa_pipeline.defs.resources import Pipeline
+from mesa_pipeline.defs.versions import Made, materialized
 from mesa_pipeline.stages.report import gather, report
 
 
@@ -20,4 +21,6 @@ def comparison_report(context: dg.AssetExecutionContext, pipeline: Pipeline) -> 
     drawings = [metadata.plot(figure) for figure in document.figures]
     shown = {name: value for drawing in drawings for name, value in drawing.items()}
     page = dg.MetadataValue.path(stage.layout.report / "report.html")
-    return dg.MaterializeResult(metadata={**metadata.of_summary(summary), "page": page, **shown, **document.metrics})
+    figures = {name: dg.MetadataValue.float(value) for name, value in document.metrics.items()}
+    shown = {**metadata.of_summary(summary), "page": page, **shown, **figures}
+    return materialized(context, pipeline, Made([stage.layout.report], [stage.layout.report]), shown)

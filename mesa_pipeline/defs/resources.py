@@ -14,13 +14,16 @@ from pydantic import Field
 
 from mesa_pipeline.artifacts import Layout
 from mesa_pipeline.config import Settings, load_settings
+from mesa_pipeline.config.loading import PARAMS_FILE
 from mesa_pipeline.config.variables import PARAMS_VARIABLE, WORKSPACE_VARIABLE, data_variable
 from mesa_pipeline.datasets import DATASETS, dataset_names
 from mesa_pipeline.defs import metadata
 from mesa_pipeline.defs.executors import executor_named
-from mesa_pipeline.errors import MesaError, WorkspaceBusy
+from mesa_pipeline.defs.faults import retry_after
+from mesa_pipeline.errors import ConfigError, MesaError
 from mesa_pipeline.stages.context import StageContext
 from mesa_pipeline.tracking import Tracker, open_tracker
+from mesa_pipeline.tracking.dvc import DvcRepository
 from mesa_pipeline.types import Summary
 
 EXECUTOR_VARIABLE = "MESA_EXECUTOR"
@@ -29,9 +32,6 @@ DATASET_DIMENSION = "dataset"
 SEED_DIMENSION = "seed"
 DEFAULT_WORKSPACE = "workspace"
 SECONDS_BETWEEN_REPORTS = 10.0
-SECONDS_TO_WAIT_WHILE_BUSY = 10
-MAX_WAITS_WHILE_BUSY = 8640
-"""A day of waits for a workspace in which another process works."""
 
 StepContext: TypeAlias = dg.AssetExecutionContext | dg.AssetCheckExecutionContext
 
@@ -78,13 +78,28 @@ class Pipeline(dg.ConfigurableResource):  # type: ignore[type-arg]
         stage = self.stage(context)
         return open_tracker(stage.settings.tracking, stage.layout, {"dagster.run_id": context.run.run_id})
 
+    def repository(self, context: StepContext) -> DvcRepository | None:
+        """The DVC repository that the workspace lies in, if it lies in one."""
+        return DvcRepository.around(Path(self.workspace))
+
+    def works_as(self, repository: DvcRepository, context: StepContext) -> bool:
+        """Whether the stages work here with what DVC would run them with: the repository's own parameters and data."""
+        stage = self.stage(context)
+        try:
+            is_as_recorded = stage.settings == load_settings(repository.root / PARAMS_FILE, environment={})
+        except ConfigError:
+            return False
+        episodes = stage.layout.manifest.parent
+        return is_as_recorded and not self.skip_invalid and repository.is_made_from(episodes, stage.data_path)
+
     def perform(self, context: StepContext, stage: Callable[[StageContext], Summary]) -> Summary:
         """Run a stage of the core.
 
         Raises:
             dg.Failure: The stage could not do its work, or some of its items failed; says what to do.
+            dg.RetryRequested: What kept it from its work may pass.
         """
-        with clear_failures(self):
+        with clear_failures(self, context):
             summary = stage(self.stage(context))
         if summary.failed:
             raise dg.Failure(
@@ -149,16 +164,19 @@ class Partition:
 
 
 @contextmanager
-def clear_failures(pipeline: Pipeline) -> Iterator[None]:
+def clear_failures(pipeline: Pipeline, context: StepContext) -> Iterator[None]:
     """Turn an error of ours, which names its remedy, into a failure shown without a stack trace of the framework.
 
-    Where another process works in the workspace, the step waits for its turn: what that process makes need not be made again.
+    After one that may pass the step is tried again: the core goes on from what is stored, and what another process made
+    meanwhile need not be made again.
     """
     try:
         yield
-    except WorkspaceBusy as error:
-        raise dg.RetryRequested(MAX_WAITS_WHILE_BUSY, SECONDS_TO_WAIT_WHILE_BUSY) from error
     except MesaError as error:
+        if error.transient:
+            retry = retry_after(error, context.run.run_id, context.retry_number, read_settings().run.retries)
+            context.log.warning(f"{error} (attempt {context.retry_number + 1}; the next in {retry.seconds_to_wait:.0f} s)")
+            raise retry from error
         names = dataset_names(read_settings().datasets)
         variables = ", ".join(data_variable(name) for name in names if name not in pipeline.data_paths)
         hint = f" Here --data is an environment variable of the code location: {variables}." if "--data" in str(error) else ""

@@ -8,7 +8,9 @@ from mesa_pipeline.defs import metadata
 from mesa_pipeline.defs.datasets import split_partitions
 from mesa_pipeline.defs.partitions import asset_by_seed
 from mesa_pipeline.defs.resources import Partition, Pipeline
-from mesa_pipeline.stages.optimize import optimize
+from mesa_pipeline.defs.versions import Made, materialized
+from mesa_pipeline.stages.completeness import are_optimized
+from mesa_pipeline.stages.optimize import FROZEN_FOLDER, RESULT_FILE, optimize
 from mesa_pipeline.stages.report_search import search_finding
 
 
@@ -30,4 +32,7 @@ def optimized_policy(context: dg.AssetExecutionContext, pipeline: Pipeline) -> d
         "table_candidates": metadata.report_table(candidates_table(found)),
         "table_lineage": metadata.report_table(lineage_table(found)),
     }
-    return dg.MaterializeResult(metadata={**metadata.of_summary(summary), **shown})
+    stage = pipeline.stage(context)
+    folder = stage.layout.policy(seed)
+    made = Made([folder / RESULT_FILE, folder / FROZEN_FOLDER], [folder.parent], partial(are_optimized, stage))
+    return materialized(context, pipeline, made, {**metadata.of_summary(summary), **shown})

@@ -9,11 +9,13 @@ from mesa_pipeline.defs import metadata
 from mesa_pipeline.defs.datasets import raw_trajectories
 from mesa_pipeline.defs.partitions import asset_by_dataset
 from mesa_pipeline.defs.resources import Pipeline
+from mesa_pipeline.defs.versions import Made, materialized
 from mesa_pipeline.stages.build import build
 from mesa_pipeline.stages.retrieve import retrieve
 from mesa_pipeline.stages.timings import read_timings
 from mesa_pipeline.structures import STRUCTURES
 from mesa_pipeline.structures.base import MemoryStructure
+from mesa_pipeline.subsets import STRUCTURE_NAMES
 
 
 def memory_asset(structure: type[MemoryStructure[Any]]) -> dg.AssetsDefinition:
@@ -31,7 +33,8 @@ def memory_asset(structure: type[MemoryStructure[Any]]) -> dg.AssetsDefinition:
         summary = pipeline.perform(context, partial(build, code=structure.code))
         seconds = list(read_timings(pipeline.stage(context).layout, f"build-{structure.code}").values())
         shown = metadata.plot(build_figure({structure.code: seconds}))
-        return dg.MaterializeResult(metadata={**metadata.of_summary(summary), **shown})
+        folder = pipeline.stage(context).layout.memory(structure.name, "any").parent
+        return materialized(context, pipeline, Made([folder], [folder]), {**metadata.of_summary(summary), **shown})
 
     return memory
 
@@ -53,4 +56,7 @@ def structure_evidence(context: dg.AssetExecutionContext, pipeline: Pipeline) ->
         for code, summary in summaries.items()
     ]
     seconds = round(sum(summary.seconds for summary in summaries.values()), 2)
-    return dg.MaterializeResult(metadata={"seconds": seconds, "table_structures": metadata.rows_table(rows)})
+    layout = pipeline.stage(context).layout
+    folders = [place(name, "any").parent for place in (layout.evidence, layout.preview) for name in STRUCTURE_NAMES.values()]
+    shown = {"seconds": dg.MetadataValue.float(seconds), "table_structures": metadata.rows_table(rows)}
+    return materialized(context, pipeline, Made(folders, folders), shown)

@@ -17,7 +17,7 @@ import httpx2
 from openai import APIError, APIStatusError, OpenAI
 
 from mesa_pipeline.config import EndpointSettings
-from mesa_pipeline.errors import ConfigError, MissingDependency, ModelError
+from mesa_pipeline.errors import ConfigError, MissingDependency, ModelError, Unreachable
 from mesa_pipeline.llm.deadline import CONNECT_SECONDS, DeadlineTransport
 from mesa_pipeline.llm.ledger import Attempt, Ledger, Phase, Usage
 from mesa_pipeline.llm.replies import parse_reply, usage_of, valid_unicode
@@ -143,7 +143,7 @@ class Connection:
 
     def _error(self, trouble: Trouble, attempts: int) -> ModelError | MissingDependency:
         if trouble.kind == "unreachable":
-            return MissingDependency(f"{self._place} cannot be reached ({trouble.message}); start it, or correct its base_url")
+            return Unreachable(f"{self._place} cannot be reached ({trouble.message}); start it, or correct its base_url")
         if trouble.kind == "refused":
             return MissingDependency(f"{self._place} refuses the request ({trouble.message}); check the model and the key")
         if trouble.kind == "overflow":

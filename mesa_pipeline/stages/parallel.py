@@ -19,7 +19,7 @@ from functools import cache
 from multiprocessing import get_context
 from typing import Generic, TypeVar
 
-from mesa_pipeline.errors import MesaError, MissingDependency, WorkFailed
+from mesa_pipeline.errors import MesaError, MissingDependency, WorkerDied
 from mesa_pipeline.llm.concurrency import pool_of_threads
 
 U = TypeVar("U")
@@ -56,7 +56,7 @@ def run_units(work: Callable[[U], R], units: Iterable[U], workers: int, threads:
 
     Raises:
         MissingDependency: Something that every unit needs is not there.
-        WorkFailed: A worker process died (for instance for want of memory).
+        WorkerDied: A worker process was killed (for instance for want of memory).
     """
     if workers <= 1:
         yield from (_attempt(work, unit) for unit in units)
@@ -69,7 +69,7 @@ def run_units(work: Callable[[U], R], units: Iterable[U], workers: int, threads:
         yield from _windowed(_pool(workers), work, units, workers * UNITS_IN_FLIGHT_PER_WORKER)
     except BrokenProcessPool as error:
         _pool.cache_clear()
-        raise WorkFailed(
+        raise WorkerDied(
             "a worker process died, most likely for want of memory; what it finished is stored: "
             "run the same command again, with `--set run.workers=1` if it happens again"
         ) from error

@@ -10,13 +10,16 @@ import psycopg
 from pgvector.psycopg import register_vector
 from psycopg import Connection
 
-from mesa_pipeline.errors import ArtifactError, MissingDependency
+from mesa_pipeline.errors import ArtifactError, MissingDependency, Unreachable
 from mesa_pipeline.stores.pgvector.schema import prepare
 
 T = TypeVar("T")
 CONNECT_SECONDS = 10
-PLAIN_ADDRESS = re.compile(r"postgresql://(?:[^:@/?#]*(?::[^:@/?#]*)?@)?[^@]*")
+PLAIN_ADDRESS = re.compile(r"postgresql://(?:[^:@/?#]*(?::[^:@/?#]*)?@)?(?:\[[^@\]]*\]|[^:@/?#]*)(?::\d*)?(?:[/?#][^@]*)?")
 """An address that libpq takes apart as its writer meant it, so that no piece of a password ends up as a host or a port."""
+
+PASSING = re.compile(r"refused|time(?:d )?out|starting up|shutting down|closed|too many (?:clients|connections)", re.I)
+"""What libpq says of a server that is down, coming up, going down or full, and may be there in a while."""
 
 
 class Connections:
@@ -54,7 +57,9 @@ class Connections:
                 used.close()
                 if lost and connection is not None:
                     continue
-                raise self._missing(error) if lost else ArtifactError(f"PostgreSQL refused: {_said(error)}") from error
+                raise (
+                    self._missing(error, passing=True) if lost else ArtifactError(f"PostgreSQL refused: {_said(error)}")
+                ) from error
             except BaseException:
                 used.close()
                 raise
@@ -79,7 +84,8 @@ class Connections:
             )
         except psycopg.Error as error:
             told = PLAIN_ADDRESS.fullmatch(url) and "password" not in url.partition("?")[2]
-            raise self._missing(error if told else None) from (error if told else None)
+            passing = bool(PASSING.search(str(error)))
+            raise self._missing(error if told else None, passing) from (error if told else None)
         try:
             with connection.transaction():
                 prepare(connection)
@@ -87,13 +93,14 @@ class Connections:
         except BaseException as error:
             connection.close()
             if isinstance(error, psycopg.Error):
-                raise self._missing(error) from error
+                raise self._missing(error, passing=False) from error
             raise
         return connection
 
-    def _missing(self, error: psycopg.Error | None) -> MissingDependency:
+    def _missing(self, error: psycopg.Error | None, passing: bool) -> MissingDependency:
+        kind = Unreachable if passing else MissingDependency
         said = f": {_said(error)}" if error else ", or its address is malformed"
-        return MissingDependency(f"PostgreSQL cannot be used{said}; {self._remedy}")
+        return kind(f"PostgreSQL cannot be used{said}; {self._remedy}")
 
 
 def _said(error: psycopg.Error) -> str:
