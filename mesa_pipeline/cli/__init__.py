@@ -10,7 +10,7 @@ from typing import NoReturn
 import click
 
 from mesa_pipeline import __version__
-from mesa_pipeline.cli import ask, baselines, doctor, ledger, pipeline, services, track, ui
+from mesa_pipeline.cli import ask, baselines, champion, doctor, ledger, pipeline, services, track, ui
 from mesa_pipeline.errors import MesaError, WorkFailed
 
 EXIT_FAILED_ITEMS = 1
@@ -42,6 +42,8 @@ def mesa(verbose: bool) -> None:
 
 for command in (
     *pipeline.COMMANDS,
+    champion.nightly_command,
+    champion.champion_group,
     baselines.baselines_group,
     ask.ask_command,
     track.track_command,

@@ -30,8 +30,10 @@ PREVIEW_CHARS = 280
     "--policy",
     "policy_name",
     metavar="DIR|SUBSET",
-    help="A frozen policy's folder, or a fixed subset such as S+T. By default the policy frozen last in the workspace.",
+    help="A frozen policy's folder, or a fixed subset such as S+T. By default the dataset's champion, where it has one, else "
+    "the policy frozen last in the workspace.",
 )
+@click.option("--seed", type=int, help="The policy frozen for this split seed of the dataset, instead of the champion.")
 @click.option(
     "--max-evidence-tokens",
     type=click.IntRange(min=0),
@@ -49,6 +51,7 @@ def ask_command(  # noqa: PLR0913 - one parameter for each option
     dataset: str,
     episode: str | None,
     policy_name: str | None,
+    seed: int | None,
     max_evidence_tokens: int | None,
     no_trace: bool,
     full: bool,
@@ -65,11 +68,12 @@ def ask_command(  # noqa: PLR0913 - one parameter for each option
     mesa ask --dataset synthetic --episode synthetic-0003 "What happened after step 5?"
     mesa ask --data run.jsonl --max-evidence-tokens 2000 "Which command failed at step 12?"
     """
-    mesa = Mesa(workspace, policy_name, settings, max_evidence_tokens, trace=not no_trace)
+    mesa = Mesa(workspace, policy_name, settings, max_evidence_tokens, not no_trace, dataset, seed)
     trajectory = choose_episode(data, dataset, episode, settings).trajectory
     result = mesa.ask(question, trajectory)
     show(terminal, result, PREVIEW_CHARS if not full else None)
-    terminal.result(as_json(question, trajectory.id, result))
+    terminal.say(f"\nPolicy: {mesa.policy}")
+    terminal.result({**as_json(question, trajectory.id, result), "policy": mesa.policy})
 
 
 def choose_episode(data: Path | None, dataset: str, wanted: str | None, settings: Settings) -> Episode:

@@ -8,6 +8,7 @@ from mesa_pipeline.evaluation.contest import Contest
 from mesa_pipeline.evaluation.health import Health
 from mesa_pipeline.evaluation.showing import Standing
 
+DECIMALS = 6
 How = Literal["first", "promoted", "by hand", "rolled back"]
 
 
@@ -61,6 +62,19 @@ class Night:
         reason = self.contest.reason
         return f"{got_worse}{reason[:1].upper()}{reason[1:]}."
 
+    @property
+    def metrics(self) -> dict[str, float]:
+        """Its figures by name; scores, worth and differences in [-1, 1], absent where unknown."""
+        found = {"worse": float(bool(self.worse)), "comparisons": float(self.contest.number)}
+        for name, standing in (("champion", self.champion), ("challenger", self.challenger)):
+            if standing:
+                found |= {f"{name}_score": standing.score.mean, f"{name}_tokens": standing.tokens}
+                found |= {f"{name}_versus_all": standing.versus_all.mean, f"{name}_episodes": float(standing.episodes)}
+        if self.contest.difference:
+            difference = self.contest.difference
+            found |= {"difference": difference.mean, "difference_low": difference.low, "difference_high": difference.high}
+        return {name: round(value, DECIMALS) for name, value in found.items()}
+
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Self:
         """Inverse of ``dataclasses.asdict``."""
@@ -93,3 +107,11 @@ class Handover:
     how: How
     name: str
     reason: str = ""
+
+
+@dataclass(frozen=True)
+class ChampionHistory:
+    """All that is remembered of a dataset's champions, oldest first."""
+
+    nights: tuple[Night, ...] = ()
+    handovers: tuple[Handover, ...] = ()

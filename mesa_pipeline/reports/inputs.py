@@ -8,6 +8,7 @@ from mesa_pipeline.evaluation.budget import BudgetCurve
 from mesa_pipeline.evaluation.credit_summary import CreditSummary
 from mesa_pipeline.evaluation.held_out import TestResult
 from mesa_pipeline.evaluation.ladder import Rung
+from mesa_pipeline.evaluation.nights import ChampionHistory
 from mesa_pipeline.evaluation.panel import JudgedSeed
 from mesa_pipeline.evaluation.statistics import Interval
 from mesa_pipeline.llm.ledger import Spending
@@ -35,6 +36,7 @@ class ReportInputs:
         ladder: Every row of the tests and every ablation, compared with all five and with the frozen policy.
         judged: What further judges made of the test answers, for each seed with judgements; all by the same judges.
         spending: What language models behind endpoints cost, by phase and model; empty where none was asked.
+        champion: The nights of the dataset's champions; without any before the first.
         splits: The episodes of each seed's parts.
         build_seconds: Seconds each episode's memory took to build, by structure code.
         failures: One line for each unit that failed.
@@ -53,6 +55,7 @@ class ReportInputs:
     ladder: tuple[Rung, ...] = ()
     judged: tuple[JudgedSeed, ...] = ()
     spending: tuple[Spending, ...] = ()
+    champion: ChampionHistory = field(default_factory=ChampionHistory)
     splits: tuple[Split, ...] = ()
     build_seconds: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     failures: tuple[str, ...] = ()

@@ -20,6 +20,7 @@ from mesa_pipeline.evaluation.nights import Changes, Handover, How, Night
 from mesa_pipeline.stages.circumstances import changes, circumstances, fingerprints
 from mesa_pipeline.stages.contenders import Contender, episodes_of
 from mesa_pipeline.stages.context import StageContext
+from mesa_pipeline.stages.night_page import PAGE, write_night_page
 from mesa_pipeline.stages.optimize import FROZEN_FOLDER, optimize
 from mesa_pipeline.stages.reigns import Reign, Throne
 from mesa_pipeline.stages.search_tracking import tracked_policy, tracked_search
@@ -69,6 +70,7 @@ def re_evaluate(context: StageContext, tracker: Tracker, now: Clock = utc_now) -
         if not kept:
             tonight.hold(throne, _stamp(now))
         throne.settle()
+        write_night_page(context.layout)
     _tell(context, throne, tracker)
     last = throne.nights()[-1]
     facts: dict[str, object] = {
@@ -77,6 +79,7 @@ def re_evaluate(context: StageContext, tracker: Tracker, now: Clock = utc_now) -
         "held_out_episodes": last.contest.episodes,
         "champion_worse": ", ".join(last.worse) or "no",
         "verdict": last.verdict,
+        "page": str(context.layout.champion / PAGE),
     }
     return Summary("champion", int(not kept), int(kept), time.perf_counter() - started, facts=facts)
 

@@ -18,17 +18,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
-from mesa_pipeline.artifacts import Layout, read_json, write_sealed_json
+from mesa_pipeline.artifacts import Layout, fingerprint, read_json, write_sealed_json
 from mesa_pipeline.errors import ArtifactError
 from mesa_pipeline.evaluation.health import Shown
 from mesa_pipeline.evaluation.nights import Handover, How, Night
-from mesa_pipeline.policies.sandbox import Sandbox
 from mesa_pipeline.search.events import EventLog
-from mesa_pipeline.search.freeze import MANIFEST_FILE, FrozenPolicy, load_frozen
+from mesa_pipeline.search.freeze import MANIFEST_FILE
 
 NIGHT, HANDOVER = "night", "handover"
 FROZEN_FOLDER = "frozen"
 REIGN_FILE = "reign.json"
+CHAMPION_FILE = "champion.json"
 MADE_BY = "mesa nightly"
 
 
@@ -76,7 +76,7 @@ class Throne:
 
     @cached_property
     def _file(self) -> Path:
-        return self._folder / "champion.json"
+        return self._folder / CHAMPION_FILE
 
     def reigning(self) -> int | None:
         """Number of the present reign; ``None`` where there is no champion."""
@@ -90,6 +90,12 @@ class Throne:
     def handovers(self) -> tuple[Handover, ...]:
         """Every champion that a person put in place, oldest first."""
         return tuple(Handover(**event["handover"]) for event in self._log if event["event"] == HANDOVER)
+
+    @property
+    def seal(self) -> str:
+        """Names the whole history."""
+        last = self._last()
+        return fingerprint(dict(last)) if last is not None else ""
 
     def last_key(self) -> str | None:
         """Key of the last night, if nothing happened since."""
@@ -172,29 +178,36 @@ class Champion:
     """The policy that reigns.
 
     Attributes:
-        frozen: The policy, read back and verified.
-        folder: Where it lies.
+        dataset: Whose champion it is.
         name: Its name.
         since: When its reign began, as ISO 8601.
+        folder: Where it is frozen.
     """
 
-    frozen: FrozenPolicy
-    folder: Path
+    dataset: str
     name: str
     since: str
+    folder: Path
 
 
-def read_champion(layout: Layout, sandbox: Sandbox | None = None) -> Champion | None:
+def read_champion(layout: Layout) -> Champion | None:
     """The champion of a dataset; ``None`` where there is none.
 
     Raises:
-        ArtifactError: Its record or its policy was changed or is damaged.
+        ArtifactError: Its record was changed, or its policy is gone.
     """
-    path = layout.champion / "champion.json"
+    path = layout.champion / CHAMPION_FILE
     if not path.exists():
         return None
     said = read_json(path, MADE_BY)
     folder = layout.champion / said["frozen"]
     if not (folder / MANIFEST_FILE).exists():
         raise ArtifactError(f"the champion's policy is not in {folder}; put another in place with `mesa champion roll-back`")
-    return Champion(load_frozen(folder, sandbox), folder, said["name"], said["since"])
+    return Champion(layout.dataset, said["name"], said["since"], folder)
+
+
+def latest_champion(workspace: Path) -> Champion | None:
+    """Of the champions of a workspace's datasets the one crowned last, if there is any; raises as ``read_champion``."""
+    layouts = [Layout(workspace, path.parent.parent.name) for path in sorted(workspace.glob(f"*/champion/{CHAMPION_FILE}"))]
+    champions = [champion for layout in layouts if (champion := read_champion(layout))]
+    return max(champions, key=lambda champion: champion.since, default=None)
