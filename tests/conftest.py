@@ -96,7 +96,8 @@ def postgres(tmp_path_factory) -> Iterator[EmbeddedPostgres]:
     reason = unavailable()
     if reason:
         pytest.skip(reason)
-    with EmbeddedPostgres(tmp_path_factory.mktemp("embedded") / "postgres") as server:
+    hasty = {"fsync": "off"}  # a test's data need not survive the machine
+    with EmbeddedPostgres(tmp_path_factory.mktemp("embedded") / "postgres", settings=hasty) as server:
         yield server
 
 

@@ -14,7 +14,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Self
 from urllib.parse import quote
 
@@ -95,12 +95,16 @@ class EmbeddedPostgres:
     Args:
         folder: For data and logs; made on the first start, for this process's user alone.
         installation: The folder above the binaries' ``bin``; by default the wheel's.
+        settings: Of the server, by name, in place of those in ``SETTINGS`` or beside them.
     """
 
-    def __init__(self, folder: Path, installation: Path | None = None) -> None:
+    def __init__(
+        self, folder: Path, installation: Path | None = None, settings: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
         self._folder = folder.resolve()
         self._data = self._folder / "data"
         self._installation = installation
+        self._settings = {**SETTINGS, **settings}
         self._sockets = socket_folder(self._data, f".s.PGSQL.{PORT}")
         self._process: subprocess.Popen[bytes] | None = None
         self._held = ExitStack()
@@ -198,7 +202,7 @@ class EmbeddedPostgres:
         half.rename(self._data)
 
     def _run(self, user: ServerUser) -> None:
-        settings = {**SETTINGS, "unix_socket_directories": f'"{self._sockets}"'}
+        settings = {**self._settings, "unix_socket_directories": f'"{self._sockets}"'}
         command = ["postgres", "-D", str(self._data), *(f"--{name}={value}" for name, value in settings.items())]
         deadline = time.monotonic() + START_SECONDS
         while True:
