@@ -5,6 +5,7 @@ from typing import Any
 
 from mesa_pipeline.baselines.base import Baseline, BaselineContext
 from mesa_pipeline.baselines.bm25 import Bm25
+from mesa_pipeline.baselines.e_mem import EMem
 from mesa_pipeline.baselines.flat_dense import FlatDense
 from mesa_pipeline.baselines.long_context import LongContext
 from mesa_pipeline.baselines.memgpt import MemGpt
@@ -18,6 +19,7 @@ BASELINES: Mapping[str, type[Baseline[Any]]] = {
         FlatDense,
         MemGpt,
         MemoRag,
+        EMem,
     )
 }
 """In the order of the paper's tables."""

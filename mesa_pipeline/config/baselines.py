@@ -2,10 +2,10 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from mesa_pipeline.config.memory import Bm25Settings
-from mesa_pipeline.config.section import Positive, Section
+from mesa_pipeline.config.section import Fraction, Positive, Section
 
 
 class ChatChoice(Section):
@@ -72,6 +72,31 @@ class MemoragSettings(Section):
     max_tokens: Positive
 
 
+class EmemWeights(Section):
+    summary: Fraction
+    chunks: Fraction
+    bm25: Fraction
+
+
+class EmemSettings(Section):
+    block_tokens: Positive
+    overlap: Annotated[float, Field(ge=0, lt=1)]
+    summary_words: Positive
+    chunk_chars: Positive
+    chunk_overlap_chars: Annotated[int, Field(ge=0)]
+    ranking: Bm25Settings
+    weights: EmemWeights
+    chunks_routed: Positive
+    blocks_routed: Positive
+    max_tokens: Positive
+
+    @model_validator(mode="after")
+    def _chunks_advance(self) -> "EmemSettings":
+        if self.chunk_overlap_chars >= self.chunk_chars:
+            raise ValueError("chunk_overlap_chars must be less than chunk_chars")
+        return self
+
+
 class BaselinesSettings(Section):
     answers: Literal["common", "native"]
     long_context: LongContextSettings
@@ -79,3 +104,4 @@ class BaselinesSettings(Section):
     flat_dense: FlatDenseSettings
     memgpt: MemgptSettings
     memorag: MemoragSettings
+    e_mem: EmemSettings

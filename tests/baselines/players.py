@@ -23,7 +23,20 @@ def memorag(messages: Sequence[Message], seed: int) -> str:
     return "\n".join([*history.splitlines()[:4], messages[0].content.rpartition("# Question")[2][:200]])
 
 
-PLAYERS: Mapping[str, Mapping[Role, Script]] = {"memgpt": {"recall": memgpt}, "memorag": {"recall": memorag}}
+def e_mem(messages: Sequence[Message], seed: int) -> str:
+    """Summarises, extracts and merges by quoting the beginning of what it is shown."""
+    prompt = messages[0].content
+    for tag in ("block", "report of"):
+        if f"<{tag}" in prompt:
+            return prompt.partition(f"<{tag}")[2].partition("\n")[2][:120]
+    return "NONE"
+
+
+PLAYERS: Mapping[str, Mapping[Role, Script]] = {
+    "memgpt": {"recall": memgpt},
+    "memorag": {"recall": memorag},
+    "e_mem": {"remember": e_mem, "recall": e_mem},
+}
 """By the baseline's code and the role; a baseline without an entry asks no model."""
 
 
