@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mesa_pipeline.config import Settings
 from mesa_pipeline.datasets import ama_bench, locomo
-from mesa_pipeline.datasets.splits import EpisodeInfo, Split, allot, split_episodes
+from mesa_pipeline.datasets.splits import EpisodeInfo, Split, allot, extend_split, split_episodes
 from mesa_pipeline.errors import DataError
 from mesa_pipeline.types import Episode
 
@@ -205,3 +205,44 @@ def test_the_development_part_of_locomo(dev_data: Path, settings: Settings, seed
     assert sizes(split) == (1, 1, 3)
     assert split.warnings == ()
     assert "conv-30" in split.test, "the one conversation without open-domain questions"
+
+
+def parts_of(split: Split) -> dict[str, str]:
+    return {id: part for part in PARTS for id in getattr(split, part)}
+
+
+@given(st.integers(0, 12), st.integers(0, 12), st.integers(3, 10), st.integers(0, 5), st.integers(0, 4))
+@hypothesis_settings(max_examples=60, deadline=None)
+def test_a_split_that_grows_moves_nobody(games: int, webs: int, first: int, gone: int, seed: int):
+    episodes = make_episodes(Game_a=first, Game_b=games, WEB_c=webs)
+    before = parts_of(split_episodes(episodes[:first], seed, RATIO))
+    staying = episodes[gone if len(episodes) - gone >= 3 else 0 :]
+    grown = extend_split(before, staying, seed, RATIO)
+    after = parts_of(grown)
+    assert set(after) == {episode.id for episode in staying}
+    if {before[id] for id in after.keys() & before.keys()} == set(PARTS):
+        assert all(after[id] == before[id] for id in after.keys() & before.keys())
+
+
+def test_new_episodes_keep_to_the_ratio_in_all_and_within_their_task_types():
+    episodes = make_episodes(Game_a=30, WEB_b=30, TEXT_c=2)
+    assigned = parts_of(split_episodes(episodes[:10], 0, RATIO))
+    for count in range(11, len(episodes) + 1):
+        assigned = parts_of(extend_split(assigned, episodes[:count], 0, RATIO))
+    assert [list(assigned.values()).count(part) for part in PARTS] == pytest.approx([12.4, 12.4, 37.2], abs=1.0)
+    webs = [part for id, part in assigned.items() if id.startswith("WEB")]
+    assert [webs.count(part) for part in PARTS] == pytest.approx([6, 6, 18], abs=1.0)
+
+
+def test_a_split_that_grows_depends_on_no_order():
+    episodes = make_episodes(Game_a=9, WEB_b=6)
+    assigned = parts_of(split_episodes(episodes[:6], 1, RATIO))
+    assert extend_split(assigned, episodes, 1, RATIO) == extend_split(assigned, episodes[::-1], 1, RATIO)
+
+
+def test_a_split_of_which_nothing_or_a_whole_part_is_left_is_drawn_anew():
+    episodes = make_episodes(Game_a=9)
+    assert extend_split({}, episodes, 2, RATIO) == split_episodes(episodes, 2, RATIO)
+    assert extend_split(dict.fromkeys((e.id for e in episodes), "test"), episodes, 2, RATIO) == split_episodes(
+        episodes, 2, RATIO
+    )

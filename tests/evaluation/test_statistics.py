@@ -6,7 +6,12 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from mesa_pipeline.errors import ArtifactError
-from mesa_pipeline.evaluation.statistics import mean_and_sample_std, paired_bootstrap
+from mesa_pipeline.evaluation.statistics import (
+    clustered_interval,
+    mean_and_sample_std,
+    paired_bootstrap,
+    unpaired_interval,
+)
 
 
 def test_two_episodes_by_hand():
@@ -119,3 +124,33 @@ def test_equal_seeds_give_equal_intervals():
 def test_mean_and_sample_deviation():
     assert mean_and_sample_std([2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]) == pytest.approx((5.0, (32 / 7) ** 0.5, 8))
     assert mean_and_sample_std([0.4]) == (0.4, None, 1)
+
+
+def test_a_clustered_interval_over_episodes_of_one_question_is_the_t_interval_of_scipy():
+    values = np.random.default_rng(0).normal(0.1, 0.3, 12)
+    found = clustered_interval(values, np.arange(12), 0.99)
+    expected = stats.ttest_1samp(values, 0.0).confidence_interval(0.99)
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
+    assert (found.mean, found.clusters) == (pytest.approx(values.mean()), 12)
+
+
+def test_a_clustered_interval_by_hand_where_episodes_differ_in_size():
+    """Sums 3 of 2 questions and 0 of 1: mean 1; residuals 1 and -1; variance 2/1 * 2 / 9; t(1) at 50% one-sided 75% is 1."""
+    found = clustered_interval(np.array([1.0, 2.0, 0.0]), np.array(["a", "a", "b"]), 0.5)
+    assert (found.mean, found.high - found.mean) == pytest.approx((1.0, (4 / 9) ** 0.5))
+
+
+def test_an_unpaired_interval_is_that_of_welch():
+    rng = np.random.default_rng(1)
+    now, then = rng.normal(0.4, 0.2, 7), rng.normal(0.5, 0.4, 15)
+    found = unpaired_interval(now, np.arange(7), then, np.arange(15), 0.95)
+    expected = stats.ttest_ind(now, then, equal_var=False).confidence_interval(0.95)
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
+    assert found.clusters == 7
+
+
+def test_unscored_questions_count_for_nothing_and_one_episode_has_no_spread():
+    found = clustered_interval(np.array([0.5, np.nan, 0.7]), np.array(["a", "b", "a"]), 0.95)
+    assert (found.low, found.mean, found.high, found.clusters) == (0.6, 0.6, 0.6, 1)
+    with pytest.raises(ArtifactError):
+        clustered_interval(np.array([np.nan]), np.array(["a"]), 0.95)
