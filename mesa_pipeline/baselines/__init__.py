@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from mesa_pipeline.baselines.a_mem import AMem
 from mesa_pipeline.baselines.base import Baseline, BaselineContext
 from mesa_pipeline.baselines.bm25 import Bm25
 from mesa_pipeline.baselines.e_mem import EMem
@@ -18,6 +19,7 @@ BASELINES: Mapping[str, type[Baseline[Any]]] = {
         Bm25,
         FlatDense,
         MemGpt,
+        AMem,
         MemoRag,
         EMem,
     )

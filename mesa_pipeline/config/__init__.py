@@ -5,6 +5,7 @@ reject unknown keys, so a misspelt one is an error and not a silent default.
 """
 
 from mesa_pipeline.config.baselines import (
+    AmemSettings,
     BaselinesSettings,
     Bm25BaselineSettings,
     ChatChoice,
@@ -45,6 +46,7 @@ __all__ = [
     "ENDPOINT",
     "LOCAL",
     "AmaBenchSettings",
+    "AmemSettings",
     "BaselinesSettings",
     "Bm25BaselineSettings",
     "Bm25Settings",

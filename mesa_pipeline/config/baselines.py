@@ -97,6 +97,16 @@ class EmemSettings(Section):
         return self
 
 
+class AmemSettings(Section):
+    embeddings: EmbedderChoice
+    neighbours: Positive
+    note_chars: Positive
+    evidence_chars: Positive
+    embed_again_after: Positive
+    top_k: Positive
+    max_tokens: Positive
+
+
 class BaselinesSettings(Section):
     answers: Literal["common", "native"]
     long_context: LongContextSettings
@@ -105,3 +115,4 @@ class BaselinesSettings(Section):
     memgpt: MemgptSettings
     memorag: MemoragSettings
     e_mem: EmemSettings
+    a_mem: AmemSettings

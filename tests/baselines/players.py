@@ -32,8 +32,22 @@ def e_mem(messages: Sequence[Message], seed: int) -> str:
     return "NONE"
 
 
+def a_mem(messages: Sequence[Message], seed: int) -> str:
+    """Names the first words, links the nearest note and describes it anew."""
+    prompt = messages[0].content
+    if "NO_EVOLUTION" in prompt:
+        return "STRENGTHEN AND UPDATE_NEIGHBOR"
+    if "LINKS:" in prompt:
+        return "LINKS: 0\nTAGS: linked"
+    if "NEIGHBOUR:" in prompt:
+        return "NEIGHBOUR: 0\nCONTEXT: seen again\nTAGS: seen"
+    shown = prompt.partition("<note>")[2] or prompt.partition("# Question")[2]
+    return f"KEYWORDS: {', '.join(shown.split()[:4])}\nCONTEXT: a step\nTAGS: step"
+
+
 PLAYERS: Mapping[str, Mapping[Role, Script]] = {
     "memgpt": {"recall": memgpt},
+    "a_mem": {"remember": a_mem, "recall": a_mem},
     "memorag": {"recall": memorag},
     "e_mem": {"remember": e_mem, "recall": e_mem},
 }
