@@ -26,6 +26,7 @@ from mesa_pipeline.tracking import Tracker, open_tracker
 from mesa_pipeline.tracking.dvc import DvcRepository
 from mesa_pipeline.types import Summary
 
+PROFILE_VARIABLE = "MESA_PROFILE"
 EXECUTOR_VARIABLE = "MESA_EXECUTOR"
 DEFAULT_EXECUTOR = "in-process"
 DATASET_DIMENSION = "dataset"
@@ -43,7 +44,7 @@ DATA_VARIABLES = {dataset: data_variable(dataset) for dataset in DATASETS}
 def read_settings() -> Settings:
     """The settings as files and environment have them now."""
     params = os.environ.get(PARAMS_VARIABLE)
-    return load_settings(Path(params) if params else None)
+    return load_settings(Path(params) if params else None, profile=os.environ.get(PROFILE_VARIABLE) or None)
 
 
 class Pipeline(dg.ConfigurableResource):  # type: ignore[type-arg]
