@@ -8,6 +8,7 @@ from mesa_pipeline.baselines.base import Baseline, BaselineContext
 from mesa_pipeline.baselines.bm25 import Bm25
 from mesa_pipeline.baselines.e_mem import EMem
 from mesa_pipeline.baselines.flat_dense import FlatDense
+from mesa_pipeline.baselines.hipporag import HippoRag
 from mesa_pipeline.baselines.long_context import LongContext
 from mesa_pipeline.baselines.memgpt import MemGpt
 from mesa_pipeline.baselines.memorag import MemoRag
@@ -19,6 +20,7 @@ BASELINES: Mapping[str, type[Baseline[Any]]] = {
         Bm25,
         FlatDense,
         MemGpt,
+        HippoRag,
         AMem,
         MemoRag,
         EMem,

@@ -107,6 +107,21 @@ class AmemSettings(Section):
     max_tokens: Positive
 
 
+class HipporagSettings(Section):
+    embeddings: EmbedderChoice
+    synonym_similarity: Annotated[float, Field(ge=-1, le=1)]
+    synonyms: Positive
+    facts: Positive
+    entity_seeds: Positive
+    passage_weight: Annotated[float, Field(ge=0)]
+    damping: Annotated[float, Field(gt=0, lt=1)]
+    candidates: Positive
+    dialogue_candidates: Positive
+    top_k: Positive
+    evidence_chars: Positive
+    max_tokens: Positive
+
+
 class BaselinesSettings(Section):
     answers: Literal["common", "native"]
     long_context: LongContextSettings
@@ -116,3 +131,4 @@ class BaselinesSettings(Section):
     memorag: MemoragSettings
     e_mem: EmemSettings
     a_mem: AmemSettings
+    hipporag2: HipporagSettings

@@ -45,8 +45,14 @@ def a_mem(messages: Sequence[Message], seed: int) -> str:
     return f"KEYWORDS: {', '.join(shown.split()[:4])}\nCONTEXT: a step\nTAGS: step"
 
 
+def hipporag2(messages: Sequence[Message], seed: int) -> str:
+    """Keeps the first and the third fact."""
+    return '{"keep": [0, 2]}'
+
+
 PLAYERS: Mapping[str, Mapping[Role, Script]] = {
     "memgpt": {"recall": memgpt},
+    "hipporag2": {"recall": hipporag2},
     "a_mem": {"remember": a_mem, "recall": a_mem},
     "memorag": {"recall": memorag},
     "e_mem": {"remember": e_mem, "recall": e_mem},
