@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from mesa_pipeline.config.section import Section
+from mesa_pipeline.config.section import PositiveFloat, Section
 
 
 class NightlySettings(Section):
@@ -15,3 +15,4 @@ class NightlySettings(Section):
     confidence: Annotated[float, Field(gt=0.0, lt=1.0)]
     min_episodes: Annotated[int, Field(ge=2)]
     growth: Annotated[float, Field(ge=0.0)]
+    report_fresh_hours: PositiveFloat

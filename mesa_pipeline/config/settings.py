@@ -12,7 +12,7 @@ from mesa_pipeline.config.memory import EvidenceSettings, ReadingSettings, Store
 from mesa_pipeline.config.nightly import NightlySettings
 from mesa_pipeline.config.overrides import apply_override, parsed, value_at
 from mesa_pipeline.config.policies import EvaluationSettings, PoliciesSettings, PreviewsSettings, SearchSettings
-from mesa_pipeline.config.section import Section
+from mesa_pipeline.config.section import Fraction, Section
 from mesa_pipeline.config.services import ServicesSettings
 from mesa_pipeline.errors import ConfigError
 
@@ -32,6 +32,10 @@ class Variation(Section):
 class TrackingSettings(Section):
     enabled: bool
     uri: str | None
+
+
+class ChecksSettings(Section):
+    max_unscored: Fraction
 
 
 class RetrySettings(Section):
@@ -63,6 +67,7 @@ class Settings(Section):
     ablations: tuple[Variation, ...]
     profile: str
     profiles: tuple[Variation, ...]
+    checks: ChecksSettings
     tracking: TrackingSettings
     services: ServicesSettings
     nightly: NightlySettings

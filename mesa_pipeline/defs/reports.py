@@ -6,11 +6,12 @@ from mesa_pipeline.defs import metadata
 from mesa_pipeline.defs.evaluation import test_report
 from mesa_pipeline.defs.partitions import asset_by_dataset
 from mesa_pipeline.defs.resources import Pipeline
+from mesa_pipeline.defs.schedules import REPORTED
 from mesa_pipeline.defs.versions import Made, materialized
 from mesa_pipeline.stages.report import gather, report
 
 
-@asset_by_dataset(deps=[test_report], group_name="reports")
+@asset_by_dataset(deps=[test_report], group_name="reports", freshness_policy=REPORTED)
 def comparison_report(context: dg.AssetExecutionContext, pipeline: Pipeline) -> dg.MaterializeResult[None]:
     """The dataset's report over all split seeds: headline, the 31 subsets, policies, cost, coverage."""
     from mesa_pipeline.reports.contents import make_report

@@ -3,8 +3,10 @@
 They read the artifacts afresh and trust no header, so they also notice what was damaged or edited after it was made.
 """
 
+import math
 from collections import Counter
-from dataclasses import fields
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
 
 from mesa_pipeline import subsets
 from mesa_pipeline.errors import ArtifactError
@@ -12,11 +14,19 @@ from mesa_pipeline.evaluation.held_out import FROZEN_ROW, Comparison
 from mesa_pipeline.policies.base import PolicyInput
 from mesa_pipeline.search.freeze import POLICY_FILE, SOURCE_FILE, STATE_FILE
 from mesa_pipeline.stages.context import StageContext
-from mesa_pipeline.stages.models import structures_of
+from mesa_pipeline.stages.models import structure_of, structures_of
 from mesa_pipeline.stages.optimize import FROZEN_FOLDER
-from mesa_pipeline.stages.storage import EpisodeEntry, read_episode, read_evidence, read_manifest, read_outcomes, read_questions
+from mesa_pipeline.stages.storage import (
+    EpisodeEntry,
+    place_of,
+    read_episode,
+    read_evidence,
+    read_manifest,
+    read_outcomes,
+    read_questions,
+)
 from mesa_pipeline.stages.test import read_test
-from mesa_pipeline.types import Episode
+from mesa_pipeline.types import Episode, Outcome
 
 TELLING_CHARS = 12
 """Shorter answers ("yes", "4") stand in any text by chance and tell nothing of a leak."""
@@ -41,6 +51,72 @@ def partial_episodes(context: StageContext) -> list[str]:
         elif steps != sorted(set(steps)):
             problems.append(f"episode {entry.id!r}: step indices do not increase")
     return problems
+
+
+def repeated_questions(context: StageContext) -> list[str]:
+    """One line for each question id that is given twice: outcomes are known by it, so two questions would share theirs."""
+    entries = read_manifest(context.layout).episodes
+    ids = Counter(question.id for entry in entries for question in read_questions(context.layout, entry.key))
+    return [f"{count} questions have the id {id!r}" for id, count in ids.items() if count > 1]
+
+
+def lacking_copies(context: StageContext, code: str) -> list[str]:
+    """One line for each episode whose memory the server of a structure does not hold as it is; nothing without a server."""
+    structure = structure_of(context.settings, context.layout.workspace, code)
+    store = structure.store
+    if store is None:
+        return []
+    return [
+        f"episode {entry.id!r}: {store.name} does not hold its {structure.name} memory"
+        for entry in read_manifest(context.layout).episodes
+        if entry.steps and not store.holds(place_of(context.layout, structure, entry))
+    ]
+
+
+def fruitless_structures(context: StageContext) -> list[str]:
+    """One line for each structure that returned nothing for any question: it is broken, not merely of little use."""
+    asked = [entry for entry in read_manifest(context.layout).episodes if entry.question_count and entry.steps]
+    structures = structures_of(context.settings, context.layout.workspace).values()
+    return [
+        f"the {structure.name} memory returned nothing for any question of {len(asked)} episodes"
+        for structure in structures
+        if asked
+        and not any(
+            evidence.items
+            for entry in asked
+            for evidence in read_evidence(context.layout, structure.code, structure.name, entry.key).values()
+        )
+    ]
+
+
+def impossible_outcomes(context: StageContext) -> list[str]:
+    """One line for each outcome that no sweep can have made: of no question or subset, or out of range."""
+    problems: list[str] = []
+    for entry, outcomes in _outcomes(context):
+        known = {question.id for question in read_questions(context.layout, entry.key)}
+        for outcome in outcomes:
+            problem = _impossible(outcome, known)
+            if problem:
+                problems.append(f"question {outcome.question_id!r}, subset {outcome.subset}: {problem}")
+    return problems
+
+
+@dataclass(frozen=True)
+class Scored:
+    """How many outcomes of a table have a score, of all that there are."""
+
+    outcomes: int
+    unscored: int
+
+    @property
+    def unscored_share(self) -> float:
+        return self.unscored / self.outcomes if self.outcomes else 0.0
+
+
+def scored_outcomes(context: StageContext) -> Scored:
+    """How much of the outcome table the reader or the judge failed to score."""
+    found = [outcome.score is None for _, outcomes in _outcomes(context) for outcome in outcomes]
+    return Scored(len(found), sum(found))
 
 
 def incomplete_questions(context: StageContext) -> list[str]:
@@ -93,6 +169,27 @@ def frozen_comparison(context: StageContext, seed: int) -> Comparison:
         ArtifactError: It has not been tested.
     """
     return read_test(context, seed).row(FROZEN_ROW)
+
+
+def _outcomes(context: StageContext) -> Iterator[tuple[EpisodeEntry, list[Outcome]]]:
+    """The outcomes of each episode that has readable ones; which have none is told by ``incomplete_questions``."""
+    for entry in read_manifest(context.layout).episodes:
+        try:
+            yield entry, read_outcomes(context.layout, entry.key) if entry.question_count else []
+        except ArtifactError:
+            continue
+
+
+def _impossible(outcome: Outcome, known: set[str]) -> str:
+    if outcome.question_id not in known:
+        return "no such question"
+    if outcome.subset not in subsets.ALL_SUBSETS:
+        return "no such subset"
+    if outcome.score is None:
+        return "" if outcome.error else "neither a score nor a reason why there is none"
+    if not (math.isfinite(outcome.score) and 0 <= outcome.score <= 1):
+        return f"score {outcome.score} is not between 0 and 1"
+    return "" if outcome.tokens >= 0 else f"{outcome.tokens} tokens"
 
 
 def _answers_in_evidence(context: StageContext, entry: EpisodeEntry) -> list[str]:

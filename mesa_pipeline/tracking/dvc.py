@@ -88,10 +88,10 @@ class DvcRepository:
     def _stages(self) -> dict[str, Any]:
         """What is recorded of each stage; nothing where nothing was ever reproduced."""
         try:
-            stages: dict[str, Any] = yaml.safe_load((self.root / LOCK).read_text(encoding="utf-8"))["stages"]
+            stages = yaml.safe_load((self.root / LOCK).read_text(encoding="utf-8"))["stages"]
         except (OSError, KeyError, TypeError, yaml.YAMLError):
             return {}
-        return stages
+        return stages if isinstance(stages, dict) else {}
 
     def _place(self, path: Path) -> str:
         absolute = path.absolute()
