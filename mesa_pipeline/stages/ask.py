@@ -101,7 +101,7 @@ def ask(
         budget: Most evidence tokens to read; by default as many as the policy's choice has.
     """
     trace = TraceRecorder()
-    with trace.span("ask", "CHAIN", question=question, trajectory=trajectory.id, steps=len(trajectory.steps)) as whole:
+    with trace.span("ask", "CHAIN", question=question) as whole:
         retrieval = _Retrieval(question, trajectory, memories, trace)
         asked, subset, reason = _selected(policy, retrieval, previews, reading.counter)
         within = _read_within(budget, subset, asked, retrieval, reading.counter) if budget else None
@@ -112,8 +112,8 @@ def ask(
             evidence = retrieval.of(subsets.decode(subset))
             composed = _composed(evidence, subset, retrieval, reading.counter)
         answer = _answered(retrieval, composed, reading)
-        whole.gave(answer=answer.text, structures=_label(subset), reason=reason)
-        whole.has(subset=_label(subset), evidence_tokens=composed.tokens)
+        whole.gave(answer=answer.text)
+        whole.has(trajectory=trajectory.id, structures=_label(subset), reason=reason, evidence_tokens=composed.tokens)
     return AskResult(answer, subset, reason, evidence, composed, retrieval.seconds, trace.trace, within)
 
 

@@ -1,4 +1,4 @@
-"""What a test tells the tracker: figures of every policy tested, and tables that compare them, policy by policy and question
+"""What a test tells the tracker: figures of the policies tested, and tables that compare them, policy by policy and question
 by question.
 
 Scores and their differences are told times a hundred, as in ``stages.search_tracking``. Figures of the frozen policy stand
@@ -27,8 +27,10 @@ def tracked_test(result: TestResult, matrix: OutcomeMatrix | None) -> TrackedTes
     metrics: dict[str, float | None] = {"test/inflation": 100 * result.inflation}
     for row in result.comparisons:
         name = row.evaluation.name
-        prefix = "test" if name == FROZEN_ROW else f"test of others/{name}"
-        metrics |= {f"{prefix}/{figure}": value for figure, value in _figures(row).items()}
+        if name == FROZEN_ROW:
+            metrics |= {f"test/{figure}": value for figure, value in _figures(row).items()}
+        elif name in _shown(result):
+            metrics |= {f"test of others/{name}/{figure}": value for figure, value in _figures(row).items()}
     tables = {POLICIES_TABLE: [_policy_row(row) for row in result.comparisons]}
     if matrix is not None:
         tables[QUESTIONS_TABLE] = _questions(result, matrix)
@@ -61,13 +63,17 @@ def question_rows(matrix: OutcomeMatrix, choices: Mapping[str, Sequence[int]]) -
 
 
 def _questions(result: TestResult, matrix: OutcomeMatrix) -> list[dict[str, object]]:
-    """The frozen policy beside the few that a reader asks about first, in the order of the test's rows."""
+    """What each of the policies shown reads for each question, and what comes of it."""
     order = {question: row for row, question in enumerate(sorted(question.id for question in matrix.questions))}
-    lookups = [row.evaluation.name for row in result.comparisons if row.evaluation.kind == "lookup"]
-    shown = [row.evaluation.name for row in result.comparisons if row.evaluation.name in {*ALWAYS_COMPARED, *lookups[-1:]}]
     positions = [order[question.id] for question in matrix.questions]
-    others = {name: [result.others[name][position] for position in positions] for name in shown}
+    others = {name: [result.others[name][position] for position in positions] for name in _shown(result)}
     return question_rows(matrix, {FROZEN_ROW: [result.choices[question.id] for question in matrix.questions], **others})
+
+
+def _shown(result: TestResult) -> list[str]:
+    """The few that a reader asks about first, beside the frozen policy: the table of policies has them all."""
+    lookups = [row.evaluation.name for row in result.comparisons if row.evaluation.kind == "lookup"]
+    return [row.evaluation.name for row in result.comparisons if row.evaluation.name in {*ALWAYS_COMPARED, *lookups[-1:]}]
 
 
 def _figures(row: Comparison) -> dict[str, float | None]:

@@ -154,7 +154,7 @@ def _of_entry(entry: ArchiveEntry) -> TrackedCandidate:
         "slot": entry.slot or "none",
         "parents": ", ".join(entry.parents),
         "hypothesis": entry.hypothesis,
-        "behaviour": entry.behaviour[:12],
+        "selections": entry.behaviour[:12],
         "off_direction": ", ".join(entry.off_direction),
     }
     return TrackedCandidate(

@@ -16,7 +16,7 @@ TRACES_EXPERIMENT = "asked"
 TRACES_PER_CALL = 50
 TRACES_PER_PAGE = 500
 ID_PREFIX = "tr-"
-SHOWN_AS_TAGS = ("subset", "evidence_tokens")
+SHOWN_AS_TAGS = ("structures", "evidence_tokens", "trajectory")
 
 
 def record_traces(client: MlflowClient, uri: str, experiment: str, traces: Sequence[Trace]) -> Iterator[int]:

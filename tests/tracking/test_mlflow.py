@@ -32,31 +32,6 @@ CANDIDATES = [
 TABLES = {"policies": [{"policy": "all", "score": 30.0}, {"policy": "S\x00+T\ud800", "score": None}]}
 
 
-@pytest.fixture(scope="session")
-def layout(tmp_path_factory: pytest.TempPathFactory) -> Layout:
-    """One database for all tests of this file: MLflow takes seconds to create its tables."""
-    return Layout(tmp_path_factory.mktemp("workspace"), "toy")
-
-
-@pytest.fixture(scope="session")
-def tracker(layout: Layout) -> Tracker:
-    return open_tracker(TrackingSettings(enabled=True, uri=None), layout, tags={"dagster.run_id": "r1"})
-
-
-@pytest.fixture
-def client(layout: Layout):  # MLflow is imported by the tracker first, which turns its telemetry off
-    from mlflow import MlflowClient
-
-    uri = f"sqlite:///{layout.tracking_database}"
-    return MlflowClient(tracking_uri=uri, registry_uri=uri)
-
-
-@pytest.fixture
-def policy(tmp_path: Path) -> TrackedPolicy:
-    (tmp_path / "policy.json").write_text('{"subset": 3}')
-    return TrackedPolicy(tmp_path, {"J": 0.35}, {"mesa.profile": "offline"}, "reads S and T")
-
-
 def record(tracker: Tracker, search: TrackedSearch, policy: TrackedPolicy, aliases=()) -> None:
     with tracker.search(search) as run:
         for step, candidate in enumerate(CANDIDATES):
