@@ -55,6 +55,7 @@ SETTINGS: Mapping[str, str] = {
     "max_parallel_maintenance_workers": "0",
     "wal_level": "minimal",
     "max_wal_senders": "0",
+    "client_connection_check_interval": "10s",  # a killed client's long statement ends soon after it
     "jit": "off",
     "timezone": "UTC",
     "log_timezone": "UTC",
