@@ -20,6 +20,7 @@ from mesa_pipeline.cli.terminal import Terminal
 from mesa_pipeline.config import ENDPOINT, Settings
 from mesa_pipeline.errors import MesaError
 from mesa_pipeline.policies.sandbox import REMEDY, Sandbox
+from mesa_pipeline.services import control, postgres
 from mesa_pipeline.stages.models import embedder_opener, open_reading
 
 FREE_BYTES_WANTED = 5 * 10**9
@@ -58,7 +59,7 @@ def doctor_command(settings: Settings, workspace: Path, terminal: Terminal) -> N
     checks = [_attempt(name, attempt) for name, attempt in attempts.items()]
     checks += [_package(name) for name in PACKAGES]
     checks.append(_policy_sandbox(settings))
-    checks.append(_data_version_control())
+    checks += [_postgres(settings), _services(workspace), _data_version_control()]
     for check in checks:
         terminal.say(f"{check.mark:<8} {check.name:<22} {check.detail}")
     broken = [check.name for check in checks if check.needed and not check.ok]
@@ -117,6 +118,26 @@ def _policy_sandbox(settings: Settings) -> Check:
             return Check(name, strong, detail, needed=False, otherwise="weak")
     except MesaError as error:
         return Check(name, False, str(error))
+
+
+def _postgres(settings: Settings) -> Check:
+    """What `mesa up` keeps runs, candidates and vectors in; SQLite files serve where it cannot be had."""
+    name, chosen = "PostgreSQL", settings.services.postgres
+    if chosen != "embedded":
+        told = f"services.postgres={chosen}" + (
+            f", at the address in {settings.services.url_variable}" if chosen == "url" else ""
+        )
+        return Check(name, True, told)
+    reason, found = postgres.unavailable(), postgres.find_installation()
+    return Check(name, reason is None, reason or f"embedded, with pgvector, {found}", needed=False, otherwise="absent")
+
+
+def _services(workspace: Path) -> Check:
+    status = control.running(workspace.absolute())
+    if status is None:
+        return Check("services", True, "none run; `mesa up` starts PostgreSQL, Dagster and MLflow")
+    states = ", ".join(f"{service.name} {service.state}" for service in status.services)
+    return Check("services", status.ready, states, needed=False, otherwise="partly")
 
 
 def _data_version_control() -> Check:
