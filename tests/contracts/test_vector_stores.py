@@ -37,6 +37,7 @@ from mesa_pipeline.stages.systems import system_of
 from mesa_pipeline.stores import Match, Place, VectorIndex
 from mesa_pipeline.stores.embedded import ArrayVectorIndex
 from mesa_pipeline.stores.pgvector import PgvectorStore
+from mesa_pipeline.stores.pgvector.schema import prepare
 from tests.pipeline import SMALL
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -354,6 +355,7 @@ import numpy as np
 from mesa_pipeline.config import load_settings
 from mesa_pipeline.stores import Place
 from mesa_pipeline.stores.pgvector import PgvectorStore
+from mesa_pipeline.stores.pgvector.schema import prepare
 settings = load_settings(Path("params.yaml"), environment={}).stores.pgvector
 store = PgvectorStore(settings.model_copy(update={"exact_up_to": 10**6}), "one", lambda: sys.argv[1])
 store.put(Place("data", "vector", "one", "2"), np.ones((100_000, 100), dtype=np.float32), "a model")
@@ -419,6 +421,24 @@ def test_what_the_server_lacks_or_forbids_is_said(url, postgres, settings):
     store = PgvectorStore(settings.stores.pgvector, "one", lambda: url.replace("mesa@", "guest@"))
     with pytest.raises(MissingDependency, match="CREATE EXTENSION vector; CREATE SCHEMA mesa AUTHORIZATION"):
         store.holds(PLACE)
+
+
+class WithoutPgvector:
+    """A connection to a server on which the extension is not installed: it is asked for one that is not."""
+
+    def __init__(self, connection: psycopg.Connection) -> None:
+        self._connection = connection
+
+    def execute(self, statement: str, *rest: object) -> psycopg.Cursor:
+        return self._connection.execute(statement.replace("EXISTS vector", "EXISTS not_installed"), *rest)
+
+
+def test_a_server_without_pgvector_is_said_with_a_remedy(url):
+    with (
+        pytest.raises(MissingDependency, match=r"has no pgvector: install .* or set stores\.vectors to files"),
+        psycopg.connect(url) as connection,
+    ):
+        prepare(WithoutPgvector(connection))
 
 
 def test_tables_of_another_version_are_refused(url, settings):
