@@ -90,7 +90,7 @@ class Supervisor:
             self._check(watched)
 
     def _has_waited(self, watched: _Watched) -> bool:
-        return self._clock() >= watched.until
+        return self._clock() >= watched.until and self._has_what_it_needs(watched)
 
     def _has_what_it_needs(self, watched: _Watched) -> bool:
         states = {name: self._watched[name].status.state for name in watched.service.after}

@@ -120,6 +120,17 @@ def test_earlier_ends_are_forgotten_after_a_while_of_service(patience: ServicesS
         assert trial.steps(1) == {"server": State.RESTARTING}
 
 
+def test_what_needs_one_that_is_started_again_waits_for_it_only_where_it_has_to_start_too(patience: ServicesSettings):
+    code, web, other = Told("code"), Told("web", ("code",)), Told("other", ("code",))
+    trial = Trial(patience, code, web, other)
+    trial.steps()
+    code.cause_of_death = web.cause_of_death = "killed by SIGKILL"
+    code.ready = False
+    assert trial.steps(4, 1.0) == {"code": State.STARTING, "web": State.RESTARTING, "other": State.READY}
+    code.ready = True
+    assert trial.steps() == {"code": State.READY, "web": State.READY, "other": State.READY}
+
+
 def test_one_that_never_answers_is_stopped_and_started_again(patience: ServicesSettings):
     trial = Trial(patience, Told("server", ready=False))
     trial.steps(1)
