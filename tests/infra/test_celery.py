@@ -16,7 +16,7 @@ from mesa_pipeline.stages.ingest import ingest
 from mesa_pipeline.subsets import STRUCTURE_NAMES
 from tests.infra.celery_cluster import PASSWORD, REPOSITORY, Cluster, cluster, own_data, settings_of, wait_until
 
-PARTITIONS = tuple(f"traces.part{number}" for number in range(4))
+PARTITIONS = tuple(f"traces.part{number}" for number in range(3))
 CODES = "SR"
 """Structures that need no model."""
 ASSETS = ("raw_trajectories", *(f"{STRUCTURE_NAMES[code]}_memory" for code in CODES))
