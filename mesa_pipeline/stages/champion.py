@@ -54,6 +54,11 @@ def challenge(context: StageContext, tracker: Tracker) -> Summary:
     return replace(searched, stage="challenger").with_part(grown)
 
 
+def challenger_folder(context: StageContext) -> Path:
+    """Where the challenger is frozen."""
+    return _nightly(context).layout.policy(context.settings.nightly.seed) / FROZEN_FOLDER
+
+
 def re_evaluate(context: StageContext, tracker: Tracker, now: Clock = utc_now) -> Summary:
     """Re-evaluate the champion on its held-out episodes, compare the challenger with it, and crown whom the rule says.
 
@@ -166,8 +171,7 @@ class _Tonight:
     @classmethod
     def of(cls, context: StageContext, throne: Throne) -> Self:
         manifest, number = read_manifest(context.layout), throne.reigning()
-        folder = _nightly(context).layout.policy(context.settings.nightly.seed) / FROZEN_FOLDER
-        known = Contender.open(context, folder, {})
+        known = Contender.open(context, challenger_folder(context), {})
         challenger = replace(known, made_on=episodes_of(known.frozen, manifest))
         reign = None if number is None else throne.reign(number)
         champion = Contender.open(context, throne.frozen_folder(reign.number), reign.made_on) if reign else None

@@ -22,13 +22,14 @@ GROUPS = {
     "structures": {f"{structure.name}_memory" for structure in STRUCTURES.values()} | {"structure_evidence"},
     "evaluation": {"subset_sweep_scores"},
     "search": {"optimized_policy", "policy_ablations"},
+    "champion": {"challenger_policy", "champion_policy"},
     "reports": {"test_report", "comparison_report"},
 }
 BY_SEED = {"split_partitions", "optimized_policy", "policy_ablations", "test_report"}
 IN_ORDER = (
     ["raw_trajectories", *sorted(GROUPS["structures"] - {"structure_evidence"}), "structure_evidence", "subset_sweep_scores"],
     ["split_partitions", "optimized_policy", "test_report"],
-    ["comparison_report"],
+    ["challenger_policy", "champion_policy", "comparison_report"],
 )
 TINY = {
     "MESA_DATASETS__SYNTHETIC__EPISODES": "10",
@@ -142,6 +143,9 @@ def test_the_whole_graph_materialises_with_nothing_prepared(
     assert str(shown["table_subsets"].value).count("\n| ") >= 31
     assert str(metadata_of(instance, "split_partitions")["table_parts"].value).count("\n| ") == 1 + len(PARTS)
     assert Path(str(metadata_of(instance, "comparison_report")["page"].value)).is_file()
+    assert metadata_of(instance, "champion_policy")["decision"].value == "first"
+    assert Path(str(metadata_of(instance, "champion_policy")["report"].value)).is_file()
+    assert str(metadata_of(instance, "champion_policy")["plot_champion"].value).startswith("![")
 
 
 def test_every_ablation_materialises_beside_its_search(

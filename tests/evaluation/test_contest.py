@@ -1,15 +1,18 @@
 """Who reigns: decisions worked by hand, and what many nights of luck come to."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mesa_pipeline.config import NightlySettings
+from mesa_pipeline.config import load_settings
 from mesa_pipeline.evaluation.contest import Contest, confidence_of, contest, first_contest
 from mesa_pipeline.evaluation.showing import Showing
 
-RULE = NightlySettings(cron="0 3 * * *", timezone="UTC", automatic=False, seed=0, confidence=0.95, min_episodes=4, growth=0.5)
+PARAMS = Path(__file__).resolve().parents[2] / "params.yaml"
+RULE = load_settings(PARAMS, environment={}).nightly.model_copy(update={"confidence": 0.95, "min_episodes": 4, "growth": 0.5})
 FREE = 0.0
 
 

@@ -1,15 +1,17 @@
 """Whether a champion got worse, worked by hand."""
 
 from dataclasses import asdict
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from mesa_pipeline.config import NightlySettings
+from mesa_pipeline.config import load_settings
 from mesa_pipeline.evaluation.health import Health, Shown, health_of
 from mesa_pipeline.evaluation.showing import Showing
 
-RULE = NightlySettings(cron="0 3 * * *", timezone="UTC", automatic=False, seed=0, confidence=0.95, min_episodes=4, growth=0.5)
+PARAMS = Path(__file__).resolve().parents[2] / "params.yaml"
+RULE = load_settings(PARAMS, environment={}).nightly.model_copy(update={"confidence": 0.95, "min_episodes": 4, "growth": 0.5})
 
 
 def showing(scores: dict[str, float], domain: str = "d") -> Showing:

@@ -1,13 +1,10 @@
 """Nights for tests: the small pipeline, with data that comes, goes and changes."""
 
-import json
 from datetime import UTC, datetime
 from pathlib import Path
 
 from mesa_pipeline.artifacts import Layout
 from mesa_pipeline.config import Settings, load_settings
-from mesa_pipeline.config.overrides import apply_override
-from mesa_pipeline.config.settings import validated
 from mesa_pipeline.evaluation.nights import Night
 from mesa_pipeline.stages.build import build
 from mesa_pipeline.stages.champion import challenge, re_evaluate
@@ -22,7 +19,8 @@ from mesa_pipeline.types import Summary
 from tests.pipeline import SMALL
 
 PARAMS = Path(__file__).resolve().parents[2] / "params.yaml"
-SMALL_NIGHT = (*SMALL, "splits.seeds=[0]", "search.iterations=1", "nightly.min_episodes=4")
+SMALL_NIGHT = (*SMALL, "search.iterations=0", "nightly.min_episodes=4")
+"""Without an iteration the challenger is the policy that reads all five structures."""
 
 
 def small_night_settings(*overrides: str) -> Settings:
