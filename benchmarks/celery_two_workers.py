@@ -2,8 +2,8 @@
 
     python -m benchmarks.celery_two_workers [--partitions 10] [--episodes 3] [--steps 40]
 
-A real Redis (redis-server must be installed), PostgreSQL and Celery; all five structures, with the default embedder. Each of the
-workers is one process with one core's worth of threads, as if it were a machine.
+A real Redis (redis-server must be installed), PostgreSQL and Celery; all five structures, with the default embedder. A worker
+is a process with one core's worth of threads, as if it were a machine.
 """
 
 import json
