@@ -415,12 +415,16 @@ def test_a_server_that_is_not_there_is_said_with_a_remedy_and_without_a_password
         assert not any(piece in told for piece in ("hunter2", "ter2", "hun"))
 
 
-def test_what_the_server_lacks_or_forbids_is_said(url, postgres, settings):
+def test_what_the_server_forbids_is_said_with_a_remedy_that_works(url, settings):
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("DO $$ BEGIN CREATE ROLE guest LOGIN; EXCEPTION WHEN duplicate_object THEN END $$")
     store = PgvectorStore(settings.stores.pgvector, "one", lambda: url.replace("mesa@", "guest@"))
-    with pytest.raises(MissingDependency, match="CREATE EXTENSION vector; CREATE SCHEMA mesa AUTHORIZATION"):
+    with pytest.raises(MissingDependency, match="`CREATE EXTENSION vector; CREATE SCHEMA mesa AUTHORIZATION <user>`"):
         store.holds(PLACE)
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE EXTENSION vector; CREATE SCHEMA mesa AUTHORIZATION guest")
+    store.put(PLACE, IDENTITY, EMBEDDER)
+    assert best(store.open(PLACE, EMBEDDER), IDENTITY[1]) == 1
 
 
 class WithoutPgvector:

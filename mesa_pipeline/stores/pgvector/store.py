@@ -14,7 +14,7 @@ from mesa_pipeline.errors import ArtifactError
 from mesa_pipeline.stores import Place
 from mesa_pipeline.stores.pgvector.connections import Connections
 from mesa_pipeline.stores.pgvector.index import LARGEST_NORM, PgvectorIndex, StoredVectors
-from mesa_pipeline.stores.pgvector.schema import own_table
+from mesa_pipeline.stores.pgvector.schema import IN_ROW, own_table
 
 WHERE = "namespace = %s AND dataset = %s AND structure = %s AND episode = %s"
 FIND = f"SELECT id, version, embedder, dimensions, count, largest_norm, hnsw FROM mesa.places WHERE {WHERE}"
@@ -131,6 +131,7 @@ class PgvectorStore:
     def _fill_own_table(self, connection: Connection[Any], table: sql.Identifier, vectors: np.ndarray) -> None:
         hnsw = self._settings.hnsw
         connection.execute(sql.SQL(CREATE).format(table, vectors.shape[1]))
+        connection.execute(sql.SQL(IN_ROW).format(table))
         with connection.cursor().copy(sql.SQL("COPY {} (position, embedding) FROM STDIN BINARY").format(table)) as copy:
             copy.set_types(("int4", "vector"))
             for position, vector in enumerate(vectors):
