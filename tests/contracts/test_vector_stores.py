@@ -283,7 +283,7 @@ def test_threads_share_a_store(open_store):
 def test_the_settings_say_from_where_on_an_index_is_used(shared_url, settings):
     namespace = uuid.uuid4().hex
     exact, indexed = (PgvectorStore(with_index_above(settings, n), namespace, lambda: shared_url) for n in (3, 2))
-    assert (exact.approximation(3), exact.approximation(4)) == (None, "hnsw m=16 ef_construction=64 ef_search=400")
+    assert (exact.approximation(3), exact.approximation(4)) == (None, "hnsw m=16 ef_construction=64 ef_search=1000")
     exact.put(PLACE, IDENTITY, EMBEDDER)
     assert not indexed.holds(PLACE), "the index that is wanted now is not there"
     with pytest.raises(ArtifactError, match="run `mesa build`"):
