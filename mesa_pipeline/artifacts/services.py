@@ -12,6 +12,8 @@ SERVICES = "services"
 """Folder of the workspace, and name of the lock that the owner holds."""
 ORCHESTRATION, TRACKING, STORES = "dagster", "mlflow", "mesa"
 """The databases."""
+POLICIES_SHOWN = "Candidate policies"
+"""What MLflow's server shows, by which its address is found."""
 
 
 @dataclass(frozen=True)

@@ -104,6 +104,8 @@ def optimize_command(options: Options, seeds: tuple[int, ...]) -> None:
     """
     tracker = options.tracker()
     perform(options, [partial(optimize, seed=s, tracker=tracker) for s in seeds or options.settings.splits.seeds])
+    if page := tracker.page(options.dataset):
+        options.terminal.say(f"Candidates: {page}")
 
 
 @click.command("test")

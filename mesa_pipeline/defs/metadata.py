@@ -51,6 +51,11 @@ def plot(figure: Figure | None) -> Metadata:
     return {f"plot_{figure.name}": dg.MetadataValue.md(shown)}
 
 
+def link(name: str, url: str | None) -> Metadata:
+    """An address, under a name; nothing where there is none."""
+    return {} if url is None else {name: dg.MetadataValue.url(url)}
+
+
 def listing(item: Listing) -> Value:
     """Code as a block, with its caption."""
     return dg.MetadataValue.md(f"{fenced(item)}\n\n{escape_markdown(item.caption)}")

@@ -22,8 +22,10 @@ def optimized_policy(context: dg.AssetExecutionContext, pipeline: Pipeline) -> d
     from mesa_pipeline.reports.search_tables import candidates_table, lineage_table
 
     seed = Partition.of(context).seed_drawn
-    summary = pipeline.perform(context, partial(optimize, seed=seed, tracker=pipeline.tracker(context)))
-    found = search_finding(pipeline.stage(context), seed)
+    tracker = pipeline.tracker(context)
+    summary = pipeline.perform(context, partial(optimize, seed=seed, tracker=tracker))
+    stage = pipeline.stage(context)
+    found = search_finding(stage, seed)
     shown = {
         **metadata.plot(objective_figure(found)),
         **metadata.plot(archive_figure(found)),
@@ -31,8 +33,8 @@ def optimized_policy(context: dg.AssetExecutionContext, pipeline: Pipeline) -> d
         "policy": metadata.listing(policy_listing(found)),
         "table_candidates": metadata.report_table(candidates_table(found)),
         "table_lineage": metadata.report_table(lineage_table(found)),
+        **metadata.link("candidates_in_mlflow", tracker.page(stage.dataset)),
     }
-    stage = pipeline.stage(context)
     folder = stage.layout.policy(seed)
     made = Made([folder / RESULT_FILE, folder / FROZEN_FOLDER], [folder.parent], partial(are_optimized, stage))
     return materialized(context, pipeline, made, {**metadata.of_summary(summary), **shown})

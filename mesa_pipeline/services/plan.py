@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mesa_pipeline.artifacts import Layout, write_text
-from mesa_pipeline.artifacts.services import ORCHESTRATION, TRACKING
+from mesa_pipeline.artifacts.services import ORCHESTRATION, POLICIES_SHOWN, TRACKING
 from mesa_pipeline.config.variables import PARAMS_VARIABLE, WORKSPACE_VARIABLE, data_variable
 from mesa_pipeline.errors import ArtifactError
 from mesa_pipeline.services.probes import HOST, accepts, answers, beats, free_port
@@ -25,7 +25,7 @@ CONFIGURATION = "dagster.yaml"
 WORKSPACE_FILE = "workspace.yaml"
 DAGSTER_URL_VARIABLE = "MESA_DAGSTER_POSTGRES_URL"
 POSTGRES, CODE, WEBSERVER, DAEMON, MLFLOW = "postgres", "code-server", "webserver", "daemon", "mlflow"
-TITLES = {WEBSERVER: "Asset graph", MLFLOW: "Candidate policies"}
+TITLES = {WEBSERVER: "Asset graph", MLFLOW: POLICIES_SHOWN}
 """What the addresses show."""
 STORAGE = f"""
 # Added where there is a PostgreSQL. Its address stands in the environment alone.

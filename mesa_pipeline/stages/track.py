@@ -16,6 +16,7 @@ from mesa_pipeline.evaluation.held_out import Receipt, outcomes_sha256
 from mesa_pipeline.outcomes import OutcomeMatrix
 from mesa_pipeline.policies.sandbox import open_sandbox
 from mesa_pipeline.search.archive import Archive
+from mesa_pipeline.search.freeze import load_frozen
 from mesa_pipeline.search.loop import SearchPlan, SearchProgress, unwatched
 from mesa_pipeline.stages.comparison_tracking import tracked_test
 from mesa_pipeline.stages.context import StageContext
@@ -148,13 +149,13 @@ def _until(archive: Archive, iteration: int) -> Archive:
 def _crowned(context: StageContext, tracker: Tracker, failed: list[str]) -> dict[str, object]:
     """Let the tracker's champion be the one that reigns."""
     try:
-        champion = read_champion(context.layout, open_sandbox(context.settings.policies.sandbox))
+        champion = read_champion(context.layout)
+        if champion is None:
+            return {}
+        frozen = load_frozen(champion.folder, open_sandbox(context.settings.policies.sandbox))
     except (ArtifactError, PolicyError) as error:
         failed.append(f"champion: {error}")
         return {}
-    if champion is None:
-        return {}
-    made = champion.frozen.provenance
-    search = TrackedSearch(context.dataset, made.split_seed, made.search)
-    tracker.promote(search, tracked_policy(champion.folder, champion.frozen), CHAMPION)
+    search = TrackedSearch(context.dataset, frozen.provenance.split_seed, frozen.provenance.search)
+    tracker.promote(search, tracked_policy(champion.folder, frozen), CHAMPION)
     return {"champion": champion.name}

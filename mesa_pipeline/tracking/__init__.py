@@ -9,14 +9,20 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
+from urllib.parse import urlsplit
 
 from mesa_pipeline.artifacts import Layout, RunningServices
-from mesa_pipeline.artifacts.services import TRACKING
+from mesa_pipeline.artifacts.services import POLICIES_SHOWN, TRACKING
 from mesa_pipeline.config import TrackingSettings
 from mesa_pipeline.tracking.traces import Trace
 
-# Read while MLflow is imported, which no module below does before this one, and nowhere else to be set.
-os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+# Read by MLflow, which no module below imports before this one; whoever runs it may set them otherwise.
+for variable, value in {
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",  # standard output is the caller's, and each address costs a request
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",  # its 7 take minutes to say that a server is down
+}.items():
+    os.environ.setdefault(variable, value)
 
 CHAMPION, CHALLENGER = "champion", "challenger"
 """Aliases of the model ``policy-<dataset>``: the policy that is asked, and the one that may take its place."""
@@ -146,6 +152,10 @@ class Tracker(Protocol):
         """
         ...
 
+    def page(self, dataset: str) -> str | None:
+        """Address of the page that lists a dataset's searches and candidates; ``None`` where no server shows it."""
+        ...
+
     def traces(self, traces: Sequence[Trace]) -> Iterator[int]:
         """Record traces of questions, oldest first; those of an id that is there are left alone.
 
@@ -167,6 +177,9 @@ class NullTracker:
 
     def promote(self, search: TrackedSearch, policy: TrackedPolicy, alias: str) -> None:
         pass
+
+    def page(self, dataset: str) -> str | None:
+        return None
 
     def traces(self, traces: Sequence[Trace]) -> Iterator[int]:
         yield from ()
@@ -201,11 +214,18 @@ def open_tracker(settings: TrackingSettings, layout: Layout, tags: Mapping[str, 
     from mesa_pipeline.tracking.mlflow import MlflowTracker
 
     if settings.uri:
-        return MlflowTracker(settings.uri, artifacts=None, tags=tags or {})
+        return MlflowTracker(settings.uri, artifacts=None, tags=tags or {}, server=_shown_at(settings.uri))
     running = RunningServices.of(layout.workspace)
     file = f"sqlite:///{layout.tracking_database.absolute()}"
     uri = running.databases.get(TRACKING, file) if running else file
-    return MlflowTracker(uri, artifacts=layout.tracking_artifacts.absolute(), tags=tags or {})
+    server = running.urls.get(POLICIES_SHOWN) if running else None
+    return MlflowTracker(uri, artifacts=layout.tracking_artifacts.absolute(), tags=tags or {}, server=server)
+
+
+def _shown_at(uri: str) -> str | None:
+    """Address of a tracking server for people, without a name or password that may stand in it."""
+    parts = urlsplit(uri)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}" if parts.scheme in {"http", "https"} else None
 
 
 __all__ = [

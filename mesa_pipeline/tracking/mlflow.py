@@ -19,6 +19,7 @@ from mlflow.exceptions import MlflowException
 from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
 from mlflow.utils.mlflow_tags import MLFLOW_PARENT_RUN_ID, MLFLOW_RUN_NOTE
 
+from mesa_pipeline.errors import MissingDependency
 from mesa_pipeline.tracking import SearchRun, TrackedCandidate, TrackedPolicy, TrackedSearch, TrackedTest
 from mesa_pipeline.tracking.connection import as_metrics, as_params, known, open_client, reachable, unlogged
 from mesa_pipeline.tracking.mlflow_traces import TRACES_EXPERIMENT, record_traces
@@ -44,11 +45,13 @@ class MlflowTracker:
         uri: A tracking server or database.
         artifacts: Folder for artifacts; ``None`` leaves the place to the server.
         tags: Put on every search.
+        server: Address of a server that shows it.
     """
 
     uri: str
     artifacts: Path | None
     tags: Mapping[str, str] = field(default_factory=dict)
+    server: str | None = None
 
     @contextmanager
     def search(self, search: TrackedSearch) -> Iterator[SearchRun]:
@@ -75,6 +78,15 @@ class MlflowTracker:
     def promote(self, search: TrackedSearch, policy: TrackedPolicy, alias: str) -> None:
         with reachable(self.uri):
             register(self._client, self._parent(search), search, policy, [alias])
+
+    def page(self, dataset: str) -> str | None:
+        if self.server is None:
+            return None
+        try:
+            with reachable(self.uri):
+                return f"{self.server.rstrip('/')}/#/experiments/{self._experiment(dataset)}/runs"
+        except MissingDependency:
+            return None
 
     def traces(self, traces: Sequence[Trace]) -> Iterator[int]:
         if not traces:

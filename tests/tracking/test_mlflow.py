@@ -1,10 +1,12 @@
 """The tracker against a real MLflow store, read back through MLflow's own client."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from mesa_pipeline.artifacts import Layout
+from mesa_pipeline.artifacts import Layout, RunningServices, exclusive
+from mesa_pipeline.artifacts.services import POLICIES_SHOWN, SERVICES
 from mesa_pipeline.config import TrackingSettings
 from mesa_pipeline.errors import MissingDependency
 from mesa_pipeline.tracking import (
@@ -174,6 +176,25 @@ def test_an_unreachable_place_of_record_says_what_to_do_and_hides_the_password(l
     with pytest.raises(MissingDependency, match=r"tracking\.enabled=false") as raised, tracker.search(SEARCH):
         pass
     assert "secret" not in str(raised.value)
+
+
+def test_the_database_and_the_pages_of_what_runs_for_the_workspace_are_used(tracker: Tracker, layout: Layout, client):
+    settings = TrackingSettings(enabled=True, uri=None)
+    assert open_tracker(settings, layout).page("toy") is None, "no server shows the file"
+    database = f"sqlite:///{layout.tracking_database}?running"
+    with exclusive(Layout(layout.workspace, SERVICES)):
+        RunningServices(1, {"mlflow": database}, {POLICIES_SHOWN: "http://127.0.0.1:1/"}).write(layout.workspace)
+        running = open_tracker(settings, layout)
+        assert running.uri == database
+    experiment = client.get_experiment_by_name("toy").experiment_id
+    assert replace(running, uri=tracker.uri).page("toy") == f"http://127.0.0.1:1/#/experiments/{experiment}/runs"
+    assert open_tracker(settings, layout).uri == f"sqlite:///{layout.tracking_database}", "nothing runs any more"
+
+
+def test_an_address_shown_holds_no_password_and_a_server_that_is_down_has_no_page(layout: Layout):
+    tracker = open_tracker(TrackingSettings(enabled=True, uri="http://me:secret@127.0.0.1:1/mlflow"), layout)
+    assert tracker.server == "http://127.0.0.1:1/mlflow"
+    assert tracker.page("toy") is None
 
 
 def test_without_tracking_nothing_is_written(tmp_path: Path, policy: TrackedPolicy):
