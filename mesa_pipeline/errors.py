@@ -9,6 +9,7 @@
     ├── MissingDependency     an optional package or service is not there; names the install command
     │   └── Unreachable       a server does not answer, or has no time; it may in a while                        (transient)
     ├── ModelError            a language model gave no reply to one request; others may go well
+    ├── SystemFailure         a wrapped package failed on one item; others may go well
     ├── ArtifactError         something a stage needs has not been made yet, or is damaged
     │   └── WorkspaceBusy     another process works in the same workspace                                       (transient)
     ├── PolicyError           a policy broke its contract
@@ -59,6 +60,10 @@ class Unreachable(MissingDependency):
 
 class ModelError(MesaError):
     """A language model gave no reply to one request: it took too long, refused, or the request was too long for it."""
+
+
+class SystemFailure(MesaError):
+    """A package that runs in a process of its own failed, died, or took too long over one item."""
 
 
 class ArtifactError(MesaError):

@@ -10,6 +10,7 @@ from mesa_pipeline.baselines.e_mem import EMem
 from mesa_pipeline.baselines.flat_dense import FlatDense
 from mesa_pipeline.baselines.hipporag import HippoRag
 from mesa_pipeline.baselines.long_context import LongContext
+from mesa_pipeline.baselines.mem0 import Mem0
 from mesa_pipeline.baselines.memgpt import MemGpt
 from mesa_pipeline.baselines.memorag import MemoRag
 
@@ -21,6 +22,7 @@ BASELINES: Mapping[str, type[Baseline[Any]]] = {
         FlatDense,
         MemGpt,
         HippoRag,
+        Mem0,
         AMem,
         MemoRag,
         EMem,

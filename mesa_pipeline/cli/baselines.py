@@ -1,15 +1,19 @@
 """``mesa baselines``: the systems MESA is compared with."""
 
 from functools import partial
+from pathlib import Path
 
 import click
 
 from mesa_pipeline.baselines import BASELINES
-from mesa_pipeline.cli.options import Options, pipeline_options
+from mesa_pipeline.baselines.environments import WorkerEnvironment
+from mesa_pipeline.cli.options import Options, pipeline_options, settings_options
 from mesa_pipeline.cli.pipeline import perform
 from mesa_pipeline.cli.terminal import Terminal
+from mesa_pipeline.config import Settings
 from mesa_pipeline.stages.baselines import run_baseline
 from mesa_pipeline.stages.ingest import ingest
+from mesa_pipeline.stages.systems import ENVIRONMENTS
 
 ASKS = {"none": "never", "once": "a fixed number of times", "loop": "as often as it wants"}
 
@@ -51,6 +55,23 @@ def run_command(options: Options, codes: tuple[str, ...]) -> None:
     Continues where an earlier run stopped, and does nothing that is done already.
     """
     perform(options, [ingest, *(partial(run_baseline, code=code) for code in codes or BASELINES)])
+
+
+@baselines_group.command("install")
+@click.argument(
+    "names", nargs=-1, required=True, type=click.Choice([code for code in BASELINES if BASELINES[code].provenance.package])
+)
+@settings_options
+def install_command(names: tuple[str, ...], settings: Settings, workspace: Path, terminal: Terminal) -> None:
+    """Make the environment that a wrapped package runs in, with pinned versions, inside the workspace.
+
+    Such packages cannot share an environment with ours or with one another. Nothing else is touched.
+    """
+    for name in names:
+        environment = WorkerEnvironment(name, workspace / ENVIRONMENTS)
+        environment.make(terminal.say)
+        terminal.say(f"{name}: ready; run it with `mesa baselines run --system {name} --workspace {workspace}`")
+    terminal.result({"installed": list(names)})
 
 
 def _described(code: str) -> dict[str, object]:

@@ -14,6 +14,7 @@ from mesa_pipeline.config.baselines import (
     FlatDenseSettings,
     HipporagSettings,
     LongContextSettings,
+    Mem0Settings,
     MemgptSettings,
     MemoragSettings,
 )
@@ -69,6 +70,7 @@ __all__ = [
     "LlmProposerSettings",
     "LocalSettings",
     "LongContextSettings",
+    "Mem0Settings",
     "MemgptSettings",
     "MemoragSettings",
     "NightlySettings",

@@ -122,6 +122,16 @@ class HipporagSettings(Section):
     max_tokens: Positive
 
 
+class Mem0Settings(Section):
+    chunk_steps: Positive
+    chunk_chars: Positive
+    dialogue_turns: Positive
+    max_tokens: Positive
+    embedded_tokens: Positive
+    top_k: Positive
+    seconds: Annotated[float, Field(gt=0)]
+
+
 class BaselinesSettings(Section):
     answers: Literal["common", "native"]
     long_context: LongContextSettings
@@ -132,3 +142,4 @@ class BaselinesSettings(Section):
     e_mem: EmemSettings
     a_mem: AmemSettings
     hipporag2: HipporagSettings
+    mem0: Mem0Settings

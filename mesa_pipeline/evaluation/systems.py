@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from mesa_pipeline.errors import ModelError
+from mesa_pipeline.errors import ModelError, SystemFailure
 from mesa_pipeline.evaluation.rewards import Judgement
 from mesa_pipeline.evaluation.sweep import Reading
 from mesa_pipeline.llm.metering import Cost, metered
@@ -56,7 +56,7 @@ def ask_system(
     with metered() as meter:
         try:
             evidence = system.retrieve(memory, question.text)
-        except ModelError as error:
+        except (ModelError, SystemFailure) as error:
             return SystemOutcome(question.id, None, 0, "", meter.cost, error=f"{system.name}: {error}")
         cost = meter.cost
     composed = compose_alone(evidence, reading.counter)

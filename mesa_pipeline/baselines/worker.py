@@ -1,0 +1,136 @@
+"""A wrapped package in a process and an environment of its own, spoken to in lines of JSON."""
+
+import json
+import os
+import selectors
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, Any
+
+from mesa_pipeline.baselines.environments import WorkerEnvironment
+from mesa_pipeline.errors import SystemFailure
+
+LAST_WORDS = 2000
+"""Characters of a worker's log that an error message holds."""
+QUIET = {
+    "MEM0_TELEMETRY": "False",
+    "DO_NOT_TRACK": "1",
+    "ANONYMIZED_TELEMETRY": "False",
+    "HF_HUB_OFFLINE": "1",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "OTEL_SDK_DISABLED": "true",
+    "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+    "PYTHONUNBUFFERED": "1",
+}
+"""No package may send anything anywhere."""
+
+
+class Worker:
+    """One process, started on first use and again after it died; calls wait for one another.
+
+    Args:
+        environment: What it runs in.
+        folder: Its home: everything it writes goes there.
+        seconds: Longest call.
+        variables: Further environment variables.
+    """
+
+    def __init__(
+        self, environment: WorkerEnvironment, folder: Path, seconds: float, variables: Mapping[str, str] | None = None
+    ) -> None:
+        self._environment = environment
+        self._folder = folder
+        self._seconds = seconds
+        self._variables = dict(variables or {})
+        self._process: subprocess.Popen[bytes] | None = None
+        self._lock = threading.Lock()
+
+    def call(self, method: str, **arguments: Any) -> Any:
+        """What the worker returns for a method.
+
+        Raises:
+            MissingDependency: Its environment was not made yet.
+            SystemFailure: It failed, died, or took too long; holds its last words.
+        """
+        with self._lock:
+            process = self._running()
+            try:
+                _send(process, {"method": method, **arguments})
+                line = _receive(process, time.monotonic() + self._seconds)
+            except (OSError, TimeoutError) as error:
+                self._stop()
+                raise SystemFailure(f"{self._environment.name}: {error or 'its process died'}\n{self._last_words()}") from error
+        reply: dict[str, Any] = json.loads(line)
+        if "error" in reply:
+            raise SystemFailure(f"{self._environment.name}: {reply['error']}")
+        return reply["result"]
+
+    def close(self) -> None:
+        """End the process, if there is one."""
+        with self._lock:
+            self._stop()
+
+    def _running(self) -> "subprocess.Popen[bytes]":
+        if self._process is None or self._process.poll() is not None:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            own = {"HOME": str(self._folder.absolute()), "PATH": os.defpath, "LANG": "C.UTF-8"}
+            with self._log.open("wb") as log:
+                self._process = subprocess.Popen(
+                    [self._environment.python, "-E", "-s", self._environment.script],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=log,
+                    env={**own, **QUIET, **self._variables},
+                    cwd=self._folder,
+                    start_new_session=True,
+                )
+        return self._process
+
+    def _stop(self) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                pipe.close()
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+    @property
+    def _log(self) -> Path:
+        return self._folder / "worker.log"
+
+    def _last_words(self) -> str:
+        return self._log.read_text(encoding="utf-8", errors="replace")[-LAST_WORDS:] if self._log.exists() else ""
+
+
+def _send(process: "subprocess.Popen[bytes]", request: Mapping[str, Any]) -> None:
+    stdin = _pipe(process.stdin)
+    stdin.write(json.dumps(request).encode("ascii") + b"\n")
+    stdin.flush()
+
+
+def _receive(process: "subprocess.Popen[bytes]", deadline: float) -> bytes:
+    """The next line; what is no line in time is an error."""
+    stdout, received = _pipe(process.stdout), b""
+    with selectors.DefaultSelector() as selector:
+        selector.register(stdout, selectors.EVENT_READ)
+        while not received.endswith(b"\n"):
+            if not selector.select(max(deadline - time.monotonic(), 0)):
+                raise TimeoutError("it took longer than the settings allow")
+            part = os.read(stdout.fileno(), 2**20)
+            if not part:
+                raise BrokenPipeError("its process died")
+            received += part
+    return received
+
+
+def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
+    if pipe is None:
+        raise BrokenPipeError("its process has no pipe")
+    return pipe
