@@ -20,6 +20,7 @@ from mesa_pipeline.datasets import DATASETS, dataset_names
 from mesa_pipeline.defs import metadata
 from mesa_pipeline.defs.executors import executor_named
 from mesa_pipeline.defs.faults import retry_after
+from mesa_pipeline.defs.soundness import failed_inputs
 from mesa_pipeline.errors import ConfigError, MesaError
 from mesa_pipeline.stages.context import StageContext
 from mesa_pipeline.tracking import Tracker, open_tracker
@@ -97,9 +98,11 @@ class Pipeline(dg.ConfigurableResource):  # type: ignore[type-arg]
         """Run a stage of the core.
 
         Raises:
-            dg.Failure: The stage could not do its work, or some of its items failed; says what to do.
+            dg.Failure: Its inputs are bad, the stage could not do its work, or some of its items failed; says what to do.
             dg.RetryRequested: What kept it from its work may pass.
         """
+        if isinstance(context, dg.AssetExecutionContext) and (bad := failed_inputs(context, Partition.of(context).dataset)):
+            raise dg.Failure(f"not started: {', '.join(bad)} failed; mend that and materialise it again", allow_retries=False)
         with clear_failures(self, context):
             summary = stage(self.stage(context))
         if summary.failed:

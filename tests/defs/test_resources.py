@@ -2,11 +2,9 @@
 
 import logging
 
-import dagster as dg
 import pytest
 
-from mesa_pipeline.defs.resources import LoggedProgress, Pipeline, clear_failures, data_variable
-from mesa_pipeline.errors import WorkspaceBusy
+from mesa_pipeline.defs.resources import LoggedProgress, data_variable
 
 
 class Clock:
@@ -37,14 +35,6 @@ def test_work_with_nothing_to_do_is_not_logged(caplog: pytest.LogCaptureFixture)
     caplog.set_level(logging.INFO)
     LoggedProgress(logging.getLogger("test"))("building", 0, 0)
     assert caplog.messages == []
-
-
-def test_a_step_waits_for_a_workspace_that_another_process_holds():
-    pipeline = Pipeline(workspace="unused")
-    with pytest.raises(dg.RetryRequested) as waiting, clear_failures(pipeline):
-        raise WorkspaceBusy("process 1 is working on 'synthetic'")
-    assert waiting.value.seconds_to_wait
-    assert waiting.value.max_retries * waiting.value.seconds_to_wait >= 3600
 
 
 def test_each_data_set_has_an_environment_variable_of_its_own():
