@@ -14,6 +14,7 @@ from typing import Any
 from mlflow import MlflowClient
 from mlflow.entities import Metric, Param, Run
 from mlflow.exceptions import MlflowException
+from sqlalchemy.exc import SQLAlchemyError
 
 from mesa_pipeline.errors import MissingDependency
 
@@ -39,12 +40,12 @@ def reachable(uri: str) -> Iterator[None]:
     """
     try:
         yield
-    except (MlflowException, OSError) as error:
-        place = uri.rpartition("@")[2]  # what stands before it may be a password
+    except (MlflowException, SQLAlchemyError, OSError) as error:
+        place = uri.partition("?")[0].rpartition("@")[2]  # what stands beside it may be a password, as may MLflow's own words
         raise MissingDependency(
             f"MLflow at {place} cannot be used ({type(error).__name__}); start it, correct tracking.uri, "
             "or go on without it: --set tracking.enabled=false"
-        ) from error
+        ) from None
 
 
 @contextmanager
