@@ -16,7 +16,7 @@ from mesa_pipeline.artifacts.layout import is_held
 from mesa_pipeline.artifacts.services import services_file
 from mesa_pipeline.errors import WorkFailed
 from mesa_pipeline.services.databases import DatabaseSize, sizes
-from mesa_pipeline.services.groups import Identity, memory_bytes
+from mesa_pipeline.services.groups import Identity, memory_bytes, own_memory_bytes
 from mesa_pipeline.services.owner import end_leftovers
 from mesa_pipeline.services.plan import POSTGRES
 from mesa_pipeline.services.postmaster import end_orphan
@@ -121,9 +121,7 @@ def look(workspace: Path) -> Snapshot:
         status = replace(status, services=tuple(map(_as_left, status.services)))
     services = RunningServices.of(workspace)
     alive = {service.name: service.process for service in status.services if service.process}
-    if up:
-        alive[OWNER] = status.owner
-    memory = {name: memory_bytes(process) for name, process in alive.items()}
+    memory = {OWNER: own_memory_bytes(status.owner), **{name: memory_bytes(process) for name, process in alive.items()}}
     return Snapshot(up, status, memory, sizes(services.databases) if services else [])
 
 

@@ -90,14 +90,19 @@ def memory_bytes(leader: Identity) -> int:
     return sum(_memory(process) for process in family(leader))
 
 
+def own_memory_bytes(identity: Identity) -> int:
+    """Memory of one process alone."""
+    return _memory(psutil.Process(identity.pid)) if identity.is_alive else 0
+
+
 def _memory(process: psutil.Process) -> int:
-    try:
-        full = process.memory_full_info()
-        return int(getattr(full, "pss", 0) or full.rss)
-    except psutil.AccessDenied:
-        return int(process.memory_info().rss)
-    except psutil.NoSuchProcess:
-        return 0
+    with suppress(psutil.NoSuchProcess):
+        try:
+            full = process.memory_full_info()
+            return int(getattr(full, "pss", 0) or full.rss)
+        except psutil.AccessDenied:
+            return int(process.memory_info().rss)
+    return 0
 
 
 def _children(process: psutil.Process) -> list[psutil.Process]:

@@ -102,6 +102,7 @@ def test_all_is_up_and_says_where(up: OwnerStatus, workspace: Path):
     assert snapshot.ready
     assert all(size.size_bytes for size in snapshot.databases)
     assert min(snapshot.memory.values()) > 2**20
+    assert snapshot.memory["owner"] < snapshot.memory[CODE], "each process counts once"
 
 
 def test_nothing_listens_beyond_this_machine(up: OwnerStatus):
