@@ -22,7 +22,7 @@ export DVC_NO_ANALYTICS := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run ui test check format dvc dvc-setup dvc-push dvc-pull dvc-remote lock clean
+.PHONY: help setup run ui test screenshots check format dvc dvc-setup dvc-push dvc-pull dvc-remote lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-11s %s\n", $$1, $$2 }'
@@ -37,6 +37,9 @@ ui: $(INSTALLED) ## Open the asset graph in the browser
 
 test: $(INSTALLED) $(DVC_INSTALLED) ## Run all tests (PYTEST="-k name" for some)
 	$(BIN)/python -m pytest -n auto --dist loadfile $(PYTEST)
+
+screenshots: $(INSTALLED) ## Take the screenshots in docs/images anew (some minutes; needs chromium)
+	MESA_SCREENSHOTS=$(CURDIR)/docs/images $(BIN)/python -m pytest tests/browser
 
 check: $(INSTALLED) ## Lint, types, import directions, and that the Dagster definitions load
 	$(BIN)/ruff check .

@@ -40,7 +40,7 @@ def policies_figure(found: Sequence[Standing]) -> Figure | None:
         left.margins(x=0.08)
         left.set_xlabel("mean score x100")
         right.axvline(0, color=MUTED, linewidth=1)
-        right.set_xlabel(f"difference to all five, {level} interval")
+        right.set_xlabel("difference to all five")
         for axes in (left, right):
             axes.grid(visible=False, axis="y")
             axes.spines["left"].set_visible(False)

@@ -1,0 +1,135 @@
+"""The pages of Dagster, MLflow and the report, seen in a browser and used by clicks alone."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+
+from mesa_pipeline.artifacts import Layout
+from mesa_pipeline.definitions import defs
+from tests.browser.served import Served
+
+pytest.importorskip("playwright.sync_api", reason="needs the package playwright (make setup)")
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser import clicks
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
+Keep = Callable[[Page, str], None]
+
+DATASET = "synthetic"
+GRAPH = defs().resolve_asset_graph()
+ASSETS = sorted(key.to_user_string() for key in GRAPH.get_all_asset_keys())
+CHECKS = sorted((key.asset_key.to_user_string(), key.name) for key in GRAPH.asset_check_keys)
+
+
+@pytest.fixture(scope="module")
+def materialized(chromium: Browser, shown: Served) -> str:
+    """Everything made for one dataset by clicks; what the page of runs then says."""
+    page = chromium.new_page()
+    clicks.open_graph(page, shown)
+    clicks.launch_everything(page, DATASET)
+    return clicks.wait_for_latest_run(page, shown)
+
+
+def test_the_whole_graph_is_materialised_by_clicks_alone(materialized: str, shown: Served, page: Page, screenshot: Keep):
+    assert materialized == "Success"
+    assert (Layout(shown.workspace, DATASET).report / "report.html").is_file()
+    page.goto(f"{shown.graph}/runs")
+    expect(page.get_by_text("Success", exact=True).first).to_be_visible()
+    screenshot(page, "dagster-runs")
+
+
+def test_the_graph_shows_every_asset(materialized: str, shown: Served, page: Page, screenshot: Keep):
+    clicks.open_graph(page, shown)
+    for name in ASSETS:
+        expect(page.get_by_text(re.compile(rf"^{name[:10]}")).last).to_be_visible()
+    screenshot(page, "dagster-graph")
+
+
+@pytest.mark.parametrize("asset", ["subset_sweep_scores", "optimized_policy", "test_report", "comparison_report"])
+def test_the_page_of_an_asset_shows_its_plots_and_tables(
+    asset: str, materialized: str, shown: Served, page: Page, screenshot: Keep
+):
+    clicks.open_asset(page, shown, asset)
+    folded = page.get_by_text("[Show Markdown]")
+    expect(folded.first).to_be_visible()
+    plots = tables = 0
+    for item in folded.all():
+        item.click()
+        dialog = page.get_by_role("dialog")
+        expect(dialog.locator("img, table, code").first).to_be_visible()
+        for image in dialog.locator("img").all():
+            expect(image).to_have_js_property("complete", True)
+            assert image.evaluate("image => image.naturalWidth > 100 && image.clientWidth > 100")
+            if not plots:
+                screenshot(page, f"dagster-plot-{asset}")
+            plots += 1
+        tables += dialog.locator("table tbody tr").count() > 0
+        dialog.get_by_role("button", name="Close").click()
+        expect(dialog).to_be_hidden()
+    tables += page.locator("table table tbody tr").count() > 0
+    assert plots >= 1
+    assert tables >= 1 or asset == "comparison_report"
+
+
+@pytest.mark.parametrize(("asset", "check"), CHECKS)
+def test_a_check_is_seen_to_pass(asset: str, check: str, materialized: str, shown: Served, page: Page, screenshot: Keep):
+    clicks.open_asset(page, shown, asset, "checks")
+    expect(page.get_by_text(check).first).to_be_visible()
+    expect(page.get_by_text("Passed", exact=True).first).to_be_visible()
+    screenshot(page, f"dagster-check-{check}")
+
+
+def test_the_nightly_automation_is_off_and_can_be_switched(shown: Served, page: Page, screenshot: Keep):
+    page.goto(f"{shown.graph}/automation")
+    expect(page.get_by_text("nightly", exact=True).first).to_be_visible()
+    switch = page.locator("label[class*=Switch]").last
+    expect(switch.locator("input")).not_to_be_checked()
+    switch.click()
+    expect(switch.locator("input")).to_be_checked()
+    screenshot(page, "dagster-automation")
+    switch.click()
+    expect(switch.locator("input")).not_to_be_checked()
+
+
+def test_two_candidates_are_compared_side_by_side(materialized: str, shown: Served, page: Page, screenshot: Keep):
+    clicks.tick_two_candidates(page, clicks.open_searches(page, shown, DATASET))
+    screenshot(page, "mlflow-candidates")
+    page.get_by_role("button", name="Compare").click()
+    expect(page.get_by_text("Comparing 2 Runs")).to_be_visible()
+    for name in ("J", "C", "objective", "hypothesis", "direction"):
+        row = page.get_by_role("row").filter(has=page.get_by_text(name, exact=True))
+        assert all(cell.inner_text().strip() for cell in row.first.get_by_role("cell").all()[-2:]), name
+    expect(page.locator(".js-plotly-plot").first).to_be_visible()
+    screenshot(page, "mlflow-compare")
+
+
+def test_the_history_of_a_search_is_drawn(materialized: str, shown: Served, page: Page, screenshot: Keep):
+    clicks.open_searches(page, shown, DATASET).get_by_role("link").click()
+    page.get_by_text("Model metrics", exact=True).click()
+    chart = page.locator(".js-plotly-plot").filter(has=page.locator(".trace path.js-line")).first
+    expect(chart).to_be_visible()
+    assert len(str(chart.locator("path.js-line").first.get_attribute("d"))) > len("M0,0")
+    screenshot(page, "mlflow-history")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_report_is_drawn_and_complains_of_nothing(
+    scheme: str, materialized: str, shown: Served, page: Page, screenshot: Keep
+):
+    complaints: list[str] = []
+    page.on("console", lambda message: complaints.append(message.text) if message.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.emulate_media(color_scheme=scheme)
+    page.goto((Layout(shown.workspace, DATASET).report / "report.html").as_uri())
+    drawings = page.locator("figure svg")
+    expect(drawings.first).to_be_visible()
+    assert all(drawing.bounding_box()["height"] > 20 for drawing in drawings.all() if drawing.is_visible())
+    assert not page.evaluate("document.documentElement.scrollWidth > window.innerWidth")
+    screenshot(page, f"report-{scheme}")
+    assert complaints == []
+
+
+def test_no_page_asked_another_machine_for_anything(materialized: str, foreign_hosts: set[str]):
+    assert foreign_hosts == set()
