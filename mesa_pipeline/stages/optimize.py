@@ -61,7 +61,9 @@ def optimize(context: StageContext, seed: int, tracker: Tracker) -> Summary:
     kept = job.is_done()
     if not kept:
         with exclusive(context.layout):
-            job.run(tracker)
+            kept = job.is_done()  # by another process, until the workspace was free
+            if not kept:
+                job.run(tracker)
     facts = _facts(context, seed)
     if unswept := len(train.unswept) + len(validation.unswept):
         facts["questions_without_outcome"] = unswept

@@ -56,9 +56,9 @@ def sweep(context: StageContext) -> Summary:
     started = time.perf_counter()
     manifest = read_manifest(context.layout)
     asked = [entry for entry in manifest.episodes if entry.question_count]
-    stale = [entry for entry in asked if not is_swept(context, entry)]
-    lacking = _lacking_evidence(context, asked, stale)
     with exclusive(context.layout):
+        stale = [entry for entry in asked if not is_swept(context, entry)]  # once nobody else can sweep them
+        lacking = _lacking_evidence(context, asked, stale)
         run = _SweepRun(context, [entry for entry in stale if entry.id not in lacking])
         failed = run.complete()
         for entry in stale:
