@@ -66,7 +66,7 @@ def tick_two_candidates(page: Page, search: Locator) -> None:
     wanted.press("Enter")
     page.wait_for_url(re.compile("searchFilter=params"))
     search.get_by_role("button").first.click()
-    candidates = page.get_by_role("row").filter(has_text=re.compile(r"\b(all|\d\d-)"))
+    candidates = page.get_by_role("row").filter(has=page.get_by_role("link", name=re.compile(r"^(all|\d+-\w+)$")))
     expect(candidates.nth(1)).to_be_visible()
     for candidate in (candidates.nth(0), candidates.nth(1)):
         candidate.locator("input.ag-checkbox-input").check()
