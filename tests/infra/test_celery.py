@@ -1,4 +1,7 @@
-"""Steps of several runs over two Celery workers, one of which is killed; a real Redis, PostgreSQL and Celery."""
+"""Steps of several runs over two Celery workers, one of which is killed; a real Redis, PostgreSQL and Celery.
+
+What was made is counted from what the builds note, not from Dagster's events: a step that was given out twice reports twice.
+"""
 
 import json
 import shutil
@@ -25,6 +28,7 @@ VISIBILITY_SECONDS = 10
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.timeout(900),
     pytest.mark.skipif(
         shutil.which("redis-server") is None, reason="redis-server is not installed (apt-get install redis-server)"
     ),
@@ -36,17 +40,19 @@ def test_a_killed_worker_loses_nothing_and_nothing_is_made_twice(tmp_path: Path)
     with cluster(tmp_path, {**settings_of(sources), "MESA_CELERY_VISIBILITY_SECONDS": str(VISIBILITY_SECONDS)}) as celery:
         celery.start_worker("first")
         celery.start_worker("second")
+        wait_until(lambda: all("ready." in celery.log(name) for name in celery.workers), 240, "both workers are ready")
         coordinator = celery.materialise(PARTITIONS, ASSETS)
-        wait_until(lambda: any(celery.holds_a_part("first", name) for name in PARTITIONS), 200, "the first worker builds")
+        wait_until(lambda: any(celery.holds_a_part("first", name) for name in PARTITIONS), 240, "the first worker builds")
         celery.kill_worker("first")
-        assert celery.outcome(coordinator, 200) == dict.fromkeys(PARTITIONS, True)
-        wait_until(lambda: not celery.queue.hlen("unacked"), 60, "the last step is acknowledged")
+        assert celery.outcome(coordinator, 400) == dict.fromkeys(PARTITIONS, True)
+        wait_until(lambda: not celery.queue.hlen("unacked"), 120, "the last step is acknowledged")
+        assert celery.outcome(celery.materialise(PARTITIONS[:1], ASSETS), 400) == {PARTITIONS[0]: True}
         materialisations = events(celery)
         assert not any(PASSWORD in celery.log(process) for process in ("first", "second", "coordinator"))
     for name in PARTITIONS:
         assert made(Layout(celery.workspace, name)) == {(code, f"{name}-{k}"): 1 for code in CODES for k in range(EPISODES)}
         assert contents(celery.workspace / name) == contents(built_here(tmp_path / "alone", name, sources[name]))
-    assert materialisations == {(asset, name): 1 for asset in ASSETS for name in PARTITIONS}
+    assert set(materialisations) == {(asset, name) for asset in ASSETS for name in PARTITIONS}
 
 
 def made(layout: Layout) -> Counter[tuple[str, str]]:
