@@ -10,7 +10,7 @@ import click
 from mesa_pipeline.artifacts import RunningServices
 from mesa_pipeline.cli.options import Options, pipeline_options, settings_options
 from mesa_pipeline.cli.services_view import GOING, ServicesView, show_status
-from mesa_pipeline.cli.terminal import Terminal
+from mesa_pipeline.cli.terminal import CONTROLS, Terminal
 from mesa_pipeline.config import Settings
 from mesa_pipeline.errors import WorkFailed
 from mesa_pipeline.services import control
@@ -118,7 +118,8 @@ def require_ready(status: OwnerStatus) -> None:
 
 
 def _complaint(service: ServiceStatus) -> str:
-    return f"{service.name} {service.state}: {service.problem or 'no reason given'}\nits log: {service.log}"
+    problem = service.problem.translate(CONTROLS) or "no reason given"
+    return f"{service.name} {service.state}: {problem}\nits log: {service.log}"
 
 
 def _workspace_option(workspace: Path) -> str:

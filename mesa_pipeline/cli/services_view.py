@@ -69,7 +69,7 @@ class ServicesView:
         for service in services:
             seconds = time.time() - service.since if service.state in (State.STARTING, State.RESTARTING) else None
             waited = f"{seconds:.0f} s" if seconds is not None else ""
-            table.add_row(service.name, _state(service), waited, _first_line(service.problem))
+            table.add_row(service.name, _state(service), waited, Text(_first_line(service.problem)))
         if not services:
             table.add_row("starting ...", "", "", "")
         return table

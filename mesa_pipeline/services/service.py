@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from mesa_pipeline.services.probes import Probe
 
 PR_SET_PDEATHSIG = 1
 TAIL_BYTES, TAIL_LINES = 4000, 6
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class Service(Protocol):
@@ -148,11 +150,11 @@ def spawn(command: tuple[str, ...], environment: Mapping[str, str], log: Path, b
 
 
 def tail(log: Path) -> str:
-    """The last lines of a log; empty where there is none."""
+    """The last lines of a log, without colours; empty where there is none."""
     try:
         with log.open("rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL_BYTES))
-            lines = file.read().decode("utf-8", "replace").splitlines()
+            lines = COLOUR.sub("", file.read().decode("utf-8", "replace")).splitlines()
     except OSError:
         return ""
     return "\n".join([line for line in lines if line.strip()][-TAIL_LINES:])

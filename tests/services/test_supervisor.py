@@ -157,7 +157,7 @@ def test_what_the_log_said_last_is_kept(patience: ServicesSettings, tmp_path: Pa
     server.cause_of_death = "exit code 1"
     trial.steps(1)
     assert trial.status("server").problem.splitlines()[0] == "ended by itself, exit code 1"
-    assert "out of \x1b[31mluck" in trial.status("server").problem
+    assert "out of luck" in trial.status("server").problem
 
 
 def test_it_speaks_only_of_changes(patience: ServicesSettings):
