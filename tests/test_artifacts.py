@@ -290,12 +290,14 @@ def test_parts_of_a_workspace_have_an_owner_each_and_keep_out_who_wants_the_whol
         pass
 
 
-def test_who_works_in_a_workspace_finds_what_runs_for_it_and_nobody_else_reads_it(tmp_path: Path):
-    services = RunningServices(17, {"mlflow": "postgresql://mesa:secret@db/mlflow"}, {"Asset graph": "http://127.0.0.1:3000"})
+def test_who_works_in_a_workspace_finds_what_runs_for_it_and_nobody_else_reads_it(tmp_path):
+    services = artifacts.RunningServices(
+        17, {"mlflow": "postgresql://mesa:secret@db/mlflow"}, {"Asset graph": "http://127.0.0.1:3000"}
+    )
     services.write(tmp_path)
-    assert RunningServices.of(tmp_path) is None, "no owner holds the lock"
-    with exclusive(Layout(tmp_path, "services")):
-        assert RunningServices.of(tmp_path) == services
+    assert artifacts.RunningServices.of(tmp_path) is None, "no owner holds the lock"
+    with artifacts.exclusive(Layout(tmp_path, "services")):
+        assert artifacts.RunningServices.of(tmp_path) == services
     written = tmp_path / "services" / "running.json"
     written.chmod(0o644)
     services.write(tmp_path)
