@@ -99,12 +99,12 @@ def tracked_search(context: StageContext, seed: int, key: str, proposer: str) ->
         "profile": context.settings.profile_label,
         "package_version": __version__,
     }
-    return TrackedSearch(context.dataset, seed, key, params)
+    return TrackedSearch(context.dataset, seed, key, params, context.layout.ablation or "")
 
 
 def recorded_search(context: StageContext, seed: int, result: Mapping[str, Any]) -> TrackedSearch:
     """A finished search as the tracker knows it, told from its ``search.json``: settings may have changed since."""
-    return TrackedSearch(context.dataset, seed, result["fingerprint"], result.get("tracked", {}))
+    return TrackedSearch(context.dataset, seed, result["fingerprint"], result.get("tracked", {}), context.layout.ablation or "")
 
 
 def entry_metrics(entry: ArchiveEntry) -> Mapping[str, float | None]:

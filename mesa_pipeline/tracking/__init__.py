@@ -37,12 +37,19 @@ class TrackedSearch:
         seed: Seed of the split searched on.
         key: Fingerprint of all that the search depends on. The same key is the same search: recording it again adds nothing.
         params: What was searched with, such as lambda, reader, embedder and tokenizer. Never a secret.
+        variation: Which variation of the settings was searched with; empty for the settings as they are.
     """
 
     dataset: str
     seed: int
     key: str
     params: Mapping[str, object] = field(default_factory=dict)
+    variation: str = ""
+
+    @property
+    def name(self) -> str:
+        """What people tell it from others by."""
+        return "-".join(filter(None, (f"search-seed-{self.seed}", self.variation)))
 
 
 @dataclass(frozen=True)

@@ -117,7 +117,7 @@ class MlflowTracker:
         if found:
             return self._described(found[0], search)
         tags = {**self.tags, KEY_TAG: search.key, SEED_TAG: str(search.seed)}
-        run = self._client.create_run(experiment, tags=tags, run_name=f"search-seed-{search.seed}")
+        run = self._client.create_run(experiment, tags=tags, run_name=search.name)
         return self._described(run, search)
 
     def _described(self, run: Run, search: TrackedSearch) -> Run:

@@ -26,7 +26,14 @@ TINY = (
     "ablations=[{name: route to one, set: [search.max_structures=1]}]",
     "run.workers=1",
 )
-FOR_THE_README = ("splits.seeds=[0]", "ablations=[{name: route to one, set: [search.max_structures=1]}]")
+FOR_THE_README = (
+    "datasets.synthetic.episodes=24",
+    "datasets.synthetic.steps=30",
+    "datasets.synthetic.questions=8",
+    "splits.seeds=[0]",
+    "search.iterations=12",
+    "ablations=[{name: route to one, set: [search.max_structures=1]}]",
+)
 WORKSPACE, SCREENSHOTS = "MESA_BROWSER_WORKSPACE", "MESA_SCREENSHOTS"
 """Environment variables: a workspace that `mesa up` serves already, and a folder for screenshots worth keeping."""
 VIEWPORT = {"width": 1440, "height": 900}

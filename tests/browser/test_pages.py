@@ -102,6 +102,7 @@ def test_two_candidates_are_compared_side_by_side(materialized: str, shown: Serv
         row = page.get_by_role("row").filter(has=page.get_by_text(name, exact=True))
         assert all(cell.inner_text().strip() for cell in row.first.get_by_role("cell").all()[-2:]), name
     expect(page.locator(".js-plotly-plot").first).to_be_visible()
+    page.get_by_text("Visualizations", exact=True).click()  # folds them, so that the figures are seen
     screenshot(page, "mlflow-compare")
 
 

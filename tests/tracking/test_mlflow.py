@@ -71,6 +71,11 @@ def test_a_search_becomes_a_parent_run_with_a_child_per_candidate(tracker: Track
     assert source.read_text() == '{"subset": 31}'
 
 
+def test_a_variation_of_the_settings_is_told_by_the_name_of_its_search():
+    assert TrackedSearch("toy", seed=3, key="a").name == "search-seed-3"
+    assert TrackedSearch("toy", seed=3, key="b", variation="without-priors").name == "search-seed-3-without-priors"
+
+
 def test_how_a_search_went_is_a_history_by_step(tracker: Tracker, client, policy: TrackedPolicy):
     search = TrackedSearch("toy", seed=6, key="history")
     record(tracker, search, policy)
