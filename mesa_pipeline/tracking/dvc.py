@@ -8,6 +8,7 @@ import json
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Self
 
@@ -87,11 +88,11 @@ class DvcRepository:
 
     def _stages(self) -> dict[str, Any]:
         """What is recorded of each stage; nothing where nothing was ever reproduced."""
+        lock = self.root / LOCK
         try:
-            stages = yaml.safe_load((self.root / LOCK).read_text(encoding="utf-8"))["stages"]
-        except (OSError, KeyError, TypeError, yaml.YAMLError):
+            return _read_stages(lock, lock.stat().st_mtime_ns)
+        except OSError:
             return {}
-        return stages if isinstance(stages, dict) else {}
 
     def _place(self, path: Path) -> str:
         absolute = path.absolute()
@@ -107,3 +108,13 @@ class DvcRepository:
 
     def _cached(self, md5: str) -> Path:
         return self.root / CACHE / md5[:2] / md5[2:]
+
+
+@lru_cache(maxsize=4)
+def _read_stages(lock: Path, changed: int) -> dict[str, Any]:
+    """The stages of a ``dvc.lock``, which takes long to parse, since it last changed."""
+    try:
+        stages = yaml.safe_load(lock.read_text(encoding="utf-8"))["stages"]
+    except (KeyError, TypeError, yaml.YAMLError):
+        return {}
+    return stages if isinstance(stages, dict) else {}
