@@ -14,6 +14,7 @@ BIN := .venv/bin
 UV := $(BIN)/uv
 INSTALLED := .venv/.installed
 DVC_INSTALLED := .venv-dvc/.installed
+SHOWN := dagster-graph dagster-plot-test_report dagster-check-not_worse_than_all mlflow-compare mlflow-history report-light
 LOCK := pip compile --universal --python-version 3.11 --no-header --no-annotate --quiet
 
 export UV_FIND_LINKS ?= $(PIP_FIND_LINKS)
@@ -39,7 +40,8 @@ test: $(INSTALLED) $(DVC_INSTALLED) ## Run all tests (PYTEST="-k name" for some)
 	$(BIN)/python -m pytest -n auto --dist loadfile $(PYTEST)
 
 screenshots: $(INSTALLED) ## Take the screenshots in docs/images anew (some minutes; needs chromium)
-	MESA_SCREENSHOTS=$(CURDIR)/docs/images $(BIN)/python -m pytest tests/browser
+	MESA_SCREENSHOTS=$(CURDIR)/build/screenshots $(BIN)/python -m pytest tests/browser
+	cp $(SHOWN:%=build/screenshots/%.png) docs/images/
 
 check: $(INSTALLED) ## Lint, types, import directions, and that the Dagster definitions load
 	$(BIN)/ruff check .

@@ -1,6 +1,5 @@
 """One served workspace and one browser for all tests of this folder, which xdist keeps together because they are one file."""
 
-import io
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -40,7 +39,6 @@ VIEWPORT = {"width": 1440, "height": 900}
 FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking")
 LOCAL = {"127.0.0.1", ""}
 """Hosts that pages may ask; data and files have none."""
-COLOURS = 256
 PATIENCE_MS = 60_000
 
 
@@ -88,9 +86,6 @@ def screenshot() -> Callable[["Page", str], None]:
     folder.mkdir(parents=True, exist_ok=True)
 
     def keep(page: "Page", name: str) -> None:
-        from PIL import Image
-
-        image = Image.open(io.BytesIO(page.screenshot(animations="disabled"))).convert("RGB")
-        image.quantize(COLOURS, dither=Image.Dither.NONE).save(folder / f"{name}.png", optimize=True)
+        page.screenshot(path=folder / f"{name}.png", animations="disabled")
 
     return keep
