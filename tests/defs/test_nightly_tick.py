@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -14,8 +14,11 @@ import pytest
 
 from mesa_pipeline.artifacts import write_json
 from mesa_pipeline.config.settings import validated
+from mesa_pipeline.definitions import defs
+from mesa_pipeline.defs.resources import Pipeline
 from mesa_pipeline.stages.context import StageContext
 from mesa_pipeline.structures import STRUCTURES
+from tests.defs.test_definitions import materialize
 from tests.pipeline import copy_of
 from tests.stages.nights import night
 
@@ -34,8 +37,10 @@ DEADLINE_SECONDS = 280.0
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(400)
-def test_a_tick_takes_up_a_new_episode_and_the_next_makes_nothing(finished: StageContext, tmp_path: Path):
+@pytest.mark.timeout(600)
+def test_a_tick_takes_up_a_new_episode_and_another_run_makes_nothing(
+    finished: StageContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     context = copy_of(finished, tmp_path / "workspace")
     night(context)
     overrides = ("datasets.synthetic.episodes=11", EVERY_MINUTE, "nightly.automatic=true")
@@ -45,21 +50,27 @@ def test_a_tick_takes_up_a_new_episode_and_the_next_makes_nothing(finished: Stag
         for asset in CHAIN:
             instance.report_runless_asset_event(dg.AssetMaterialization(asset, partition=DATASET))
         with daemon(environment, tmp_path / "daemon.log"):
-            first = wait_for(lambda: finished_run(instance, 1), tmp_path / "daemon.log")
-            assert first.status is dg.DagsterRunStatus.SUCCESS
-            made = {asset: counts(instance, first.run_id, asset) for asset in CHAIN if asset != "structure_evidence"}
-            second = wait_for(lambda: finished_run(instance, 2), tmp_path / "daemon.log")
-    assert made["raw_trajectories"] == (1, 10)
-    assert {made[f"{structure.name}_memory"] for structure in STRUCTURES.values()} == {(1, 10)}
-    assert made["subset_sweep_scores"] == (QUESTIONS * 31, 10 * QUESTIONS * 31)
-    assert made["champion_policy"] == (1, 0)
-    assert second.status is dg.DagsterRunStatus.SUCCESS
+            run = wait_for(lambda: finished_run(instance), tmp_path / "daemon.log")
+        assert run.status is dg.DagsterRunStatus.SUCCESS
+        assert run.tags["dagster/from_automation_condition"] == "true"
+        made = counts(materializations(instance, run.run_id))
+        assert made["raw_trajectories"] == (1, 10)
+        assert {made[f"{structure.name}_memory"] for structure in STRUCTURES.values()} == {(1, 10)}
+        assert made["subset_sweep_scores"] == (QUESTIONS * 31, 10 * QUESTIONS * 31)
+        assert made["champion_policy"] == (1, 0)
+
+        monkeypatch.setenv("MESA_PARAMS", environment["MESA_PARAMS"])
+        pipeline = Pipeline(workspace=environment["MESA_WORKSPACE"])
+        again = materialize(defs(), instance, pipeline, list(CHAIN), DATASET)
+        assert again.success
+        made_again = counts(event.materialization for event in again.get_asset_materialization_events())
+        assert {made for made, _ in made_again.values()} == {0}
 
 
 def prepare_home(home: Path, context: StageContext, settings: Mapping[str, object]) -> dict[str, str]:
     """An instance's folder, and the environment of its processes."""
     home.mkdir()
-    (home / "dagster.yaml").write_text("telemetry: {enabled: false}\n")
+    (home / "dagster.yaml").write_text("telemetry: {enabled: false}\nconcurrency: {runs: {max_concurrent_runs: 1}}\n")
     write_json(home / "params.json", settings)
     return {
         **os.environ,
@@ -102,15 +113,23 @@ def wait_for(found: Callable[[], dg.DagsterRun | None], log: Path) -> dg.Dagster
     raise AssertionError(f"nothing happened; the daemon said: {log.read_text()[-3000:]}")
 
 
-def finished_run(instance: dg.DagsterInstance, number: int) -> dg.DagsterRun | None:
-    runs = sorted(instance.get_run_records(), key=lambda record: record.storage_id)
-    done = [record.dagster_run for record in runs if record.dagster_run.is_finished]
-    return done[number - 1] if len(done) >= number else None
+def finished_run(instance: dg.DagsterInstance) -> dg.DagsterRun | None:
+    return next((record.dagster_run for record in instance.get_run_records() if record.dagster_run.is_finished), None)
 
 
-def counts(instance: dg.DagsterInstance, run_id: str, asset: str) -> tuple[object, object]:
-    """What a run made and kept of an asset."""
-    event = instance.get_latest_materialization_event(dg.AssetKey(asset))
-    assert event is not None and event.asset_materialization is not None and event.run_id == run_id
-    metadata = event.asset_materialization.metadata
-    return metadata["made"].value, metadata["kept"].value
+def materializations(instance: dg.DagsterInstance, run_id: str) -> list[dg.AssetMaterialization]:
+    logged = instance.all_logs(run_id, of_type=dg.DagsterEventType.ASSET_MATERIALIZATION)
+    events = [entry.dagster_event for entry in logged if entry.dagster_event]
+    return [event.step_materialization_data.materialization for event in events]
+
+
+def counts(found: Iterable[dg.AssetMaterialization]) -> dict[str, tuple[object, object]]:
+    """What was made and kept of each asset, where it counts that."""
+    return {
+        materialization.asset_key.to_user_string(): (
+            materialization.metadata["made"].value,
+            materialization.metadata["kept"].value,
+        )
+        for materialization in found
+        if "made" in materialization.metadata
+    }

@@ -4,6 +4,8 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,11 +20,11 @@ from mesa_pipeline.search.freeze import load_frozen
 from mesa_pipeline.stages.champion import challenge, promote, re_evaluate, roll_back
 from mesa_pipeline.stages.context import StageContext
 from mesa_pipeline.stages.night_page import PAGE
-from mesa_pipeline.stages.optimize import FROZEN_FOLDER
+from mesa_pipeline.stages.optimize import FROZEN_FOLDER, optimize
 from mesa_pipeline.stages.reigns import Throne, read_champion
 from mesa_pipeline.stages.split import read_split
 from mesa_pipeline.stages.storage import read_manifest
-from mesa_pipeline.tracking import NullTracker, TrackedPolicy, TrackedSearch
+from mesa_pipeline.tracking import NullSearchRun, NullTracker, TrackedPolicy, TrackedSearch
 from mesa_pipeline.types import Step, Trajectory
 from tests.pipeline import copy_of
 from tests.stages.nights import at_night, context_of, last_night, night
@@ -38,8 +40,22 @@ class TellingTracker(NullTracker):
     def __init__(self) -> None:
         self.aliases: list[tuple[str, Path]] = []
 
+    @contextmanager
+    def search(self, search: TrackedSearch) -> Iterator["TellingRun"]:
+        yield TellingRun(self.aliases)
+
     def promote(self, search: TrackedSearch, policy: TrackedPolicy, alias: str) -> None:
         self.aliases.append((alias, policy.directory))
+
+
+class TellingRun(NullSearchRun):
+    """The search of a ``TellingTracker``."""
+
+    def __init__(self, aliases: list[tuple[str, Path]]) -> None:
+        self._aliases = aliases
+
+    def freeze(self, policy: TrackedPolicy, aliases: Sequence[str] = ()) -> None:
+        self._aliases.extend((alias, policy.directory) for alias in aliases)
 
 
 @pytest.fixture(scope="module")
@@ -167,6 +183,19 @@ def test_a_better_challenger_takes_over_and_a_person_can_take_that_back(challeng
     assert champion is not None
     assert champion.folder == throne.frozen_folder(3)
     assert re_evaluate(evening, tracker, lambda: at_night(5)).facts["decision"] == "promoted"
+
+
+def test_a_challenger_is_called_so_and_the_first_seed_stands_for_the_champion_no_more(evening: StageContext):
+    rescore(evening, 0.1)
+    tracker = TellingTracker()
+    challenge(evening, tracker)
+    optimize(evening, 0, tracker)
+    assert [alias for alias, _ in tracker.aliases] == ["challenger", "seed-0"]
+
+    shutil.rmtree(evening.layout.champion)
+    rescore(evening, 0.1)
+    optimize(evening, 0, tracker)
+    assert [alias for alias, _ in tracker.aliases[2:]] == ["seed-0", "champion"]
 
 
 def test_a_champion_that_got_worse_is_reported_with_what_changed(challenged: StageContext, tmp_path: Path):
