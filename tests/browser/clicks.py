@@ -4,7 +4,7 @@ import re
 
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.served import Served
+from tests.services.served import Served
 
 WORK_MS = 900_000
 """For the whole graph on a busy machine; the daemon looks at a backfill every 30 seconds alone."""

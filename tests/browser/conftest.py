@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.browser.served import Served, served
 from tests.conftest import REPOSITORY
+from tests.services.served import Served, served
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -7,7 +7,7 @@ import pytest
 
 from mesa_pipeline.artifacts import Layout
 from mesa_pipeline.definitions import defs
-from tests.browser.served import Served
+from tests.services.served import Served
 
 pytest.importorskip("playwright.sync_api", reason="needs the package playwright (make setup)")
 from playwright.sync_api import Browser, Page, expect

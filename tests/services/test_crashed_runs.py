@@ -14,9 +14,9 @@ import pytest
 from mesa_pipeline.artifacts import Layout
 from mesa_pipeline.services.record import OwnerStatus, State
 from mesa_pipeline.stages.context import StageContext
-from tests.browser.served import served
 from tests.pipeline import SMALL, copy_of
 from tests.services.dagster_client import EVENTS, DagsterClient, until
+from tests.services.served import served
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 DATASET = "synthetic"
