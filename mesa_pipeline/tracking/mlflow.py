@@ -27,8 +27,6 @@ from mesa_pipeline.tracking.registry import KEY_TAG, POLICY_ARTIFACTS, SEED_TAG,
 from mesa_pipeline.tracking.tables import has_tables, put_tables
 from mesa_pipeline.tracking.traces import Trace
 
-KIND_TAG, OF_SEARCHES, OF_QUESTIONS = "mlflow.experimentKind", "custom_model_development", "genai_development"
-"""Which of its views MLflow opens an experiment in: its runs, or its traces."""
 VALID_TAG = "mesa.valid"
 MAX_RUNS = 10_000
 MAX_METRICS_PER_CALL = 1000
@@ -92,19 +90,19 @@ class MlflowTracker:
         if not traces:
             return
         with reachable(self.uri):
-            yield from record_traces(self._client, self.uri, self._experiment(TRACES_EXPERIMENT, OF_QUESTIONS), traces)
+            yield from record_traces(self._client, self.uri, self._experiment(TRACES_EXPERIMENT), traces)
 
     @cached_property
     def _client(self) -> MlflowClient:
         return open_client(self.uri)
 
-    def _experiment(self, name: str, kind: str = OF_SEARCHES) -> str:
+    def _experiment(self, name: str) -> str:
         found = self._client.get_experiment_by_name(name)
         if found is not None:
             return str(found.experiment_id)
         location = (self.artifacts / name).as_uri() if self.artifacts else None
         try:
-            return str(self._client.create_experiment(name, artifact_location=location, tags={KIND_TAG: kind}))
+            return str(self._client.create_experiment(name, artifact_location=location))
         except MlflowException:
             found = self._client.get_experiment_by_name(name)  # another process was faster
             if found is None:
