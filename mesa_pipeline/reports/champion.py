@@ -16,10 +16,10 @@ TITLE = "The champion, night by night"
 SAME_EVIDENCE = "Nothing changed since it was crowned."
 NEXT_STEPS = (
     "Read the changes above first: a setting or model that differs explains a drop on the same questions, and setting it back "
-    "and running `mesa nightly` again shows whether it does.",
+    "and running mesa nightly again shows whether it does.",
     "A drop on new or changed questions alone, where reading all five structures dropped as far, means that the new questions "
     "are harder, not that the policy chooses worse.",
-    "`mesa champion roll-back` puts the policy before it back; `mesa champion promote` puts any frozen policy in its place. A "
+    "mesa champion roll-back puts the policy before it back; mesa champion promote puts any frozen policy in its place. A "
     "challenger takes over by itself once it is shown to be better.",
 )
 
@@ -151,7 +151,7 @@ def _changes(changes: Changes) -> tuple[tuple[str, ...], tuple[Table, ...], tupl
     lines += [f"Episode {kind}: {text.printable(id)}" for kind, ids in kinds for id in ids]
     more = len(lines) - MAX_LINES
     said = (*lines[:MAX_LINES], *((f"and {text.number(more)} more",) if more > 0 else ()))
-    return (f"{counts}; {text.plural(len(changes.made_with), 'setting')} or models differ.",), (), said
+    return (f"{counts}; {text.number(len(changes.made_with))} of settings and models are not as then.",), (), said
 
 
 def _key_figures(night: Night) -> tuple[KeyFigure, ...]:
@@ -187,7 +187,7 @@ def _standing_row(role: str, found: Standing) -> Row:
     cells = (
         Cell(f"{role}: {text.printable(found.name, 40)}"),
         Cell(text.number(found.episodes)),
-        Cell(f"{text.score(found.score.mean)} ({text.score(found.score.low)} to {text.score(found.score.high)})"),
+        Cell(text.score(found.score.mean)),
         Cell(text.number(found.tokens)),
         Cell(text.score(found.all_score)),
         Cell(text.number(found.all_tokens)),

@@ -72,7 +72,13 @@ class Throne:
 
     def __init__(self, layout: Layout) -> None:
         self._folder = layout.champion
-        self._log = EventLog(self._folder / "history.jsonl")
+        history = self._folder / "history.jsonl"
+        try:
+            self._log = EventLog(history)
+        except ArtifactError as error:
+            raise ArtifactError(
+                f"{history} was changed or is damaged; put a copy of it back, or delete {self._folder}: the next night crowns anew"
+            ) from error
 
     @cached_property
     def _file(self) -> Path:
