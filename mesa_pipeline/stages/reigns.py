@@ -77,7 +77,7 @@ class Throne:
             self._log = EventLog(history)
         except ArtifactError as error:
             raise ArtifactError(
-                f"{history} was changed or is damaged; put a copy of it back, or delete {self._folder}: a night then crowns anew"
+                f"{history} was changed or is damaged; put a copy back, or delete {self._folder}: a night then crowns anew"
             ) from error
 
     @cached_property
