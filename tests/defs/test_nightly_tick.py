@@ -37,7 +37,7 @@ DEADLINE_SECONDS = 280.0
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(900)
 def test_a_tick_takes_up_a_new_episode_and_another_run_makes_nothing(
     finished: StageContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
