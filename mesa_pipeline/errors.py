@@ -103,14 +103,14 @@ class Violation:
 
 
 class GateError(PolicyError):
-    """A policy's source is refused before it runs.
+    """A source, of a policy or of a program that searches, is refused before it runs.
 
     Attributes:
         violations: What is refused, in the order of the source; at least one.
     """
 
     def __init__(self, violations: Sequence[Violation]) -> None:
-        super().__init__("the policy's source is refused:\n" + "\n".join(f"- {violation}" for violation in violations))
+        super().__init__("the source is refused:\n" + "\n".join(f"- {violation}" for violation in violations))
         self.violations = tuple(violations)
 
 

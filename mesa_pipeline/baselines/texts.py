@@ -4,6 +4,8 @@ from collections.abc import Callable
 
 from mesa_pipeline.llm import TokenCounter
 
+LEFT_OUT = "\n[...]\n"
+
 
 def pieces(text: str, size: int) -> list[str]:
     """The text in consecutive pieces of ``size`` characters, the last one shorter; none of an empty text."""
@@ -28,6 +30,24 @@ def first_tokens(text: str, limit: int, counter: TokenCounter) -> str:
 def last_tokens(text: str, limit: int, counter: TokenCounter) -> str:
     """The longest end that has at most so many tokens."""
     return text[len(text) - _longest(lambda chars: counter.count(text[len(text) - chars :]) <= limit, len(text)) :]
+
+
+def head_and_tail(text: str, limit: int, head: float, counter: TokenCounter) -> str:
+    """The text in at most so many tokens or thereabouts: what is too long keeps its beginning and its end, if there is room.
+
+    Args:
+        text: Any text.
+        limit: Tokens, those of the mark where something is missing included.
+        head: The beginning's share of what is kept, from 0 to 1.
+        counter: Counts the tokens.
+    """
+    if counter.count(text) <= limit:
+        return text
+    room = limit - counter.count(LEFT_OUT)
+    if room <= 0:
+        return ""
+    first = int(room * head)
+    return first_tokens(text, first, counter) + LEFT_OUT + last_tokens(text, room - first, counter)
 
 
 def _longest(fits: Callable[[int], bool], most: int) -> int:

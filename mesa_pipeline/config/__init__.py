@@ -5,13 +5,16 @@ reject unknown keys, so a misspelt one is an error and not a silent default.
 """
 
 from mesa_pipeline.config.baselines import (
+    AmaAgentSettings,
     AmemSettings,
     BaselinesSettings,
     Bm25BaselineSettings,
     ChatChoice,
+    CodeSearchSettings,
     EmbedderChoice,
     EmemSettings,
     FlatDenseSettings,
+    HindsightSettings,
     HipporagSettings,
     LongContextSettings,
     Mem0Settings,
@@ -48,6 +51,7 @@ from mesa_pipeline.config.settings import Settings, TrackingSettings, Variation
 __all__ = [
     "ENDPOINT",
     "LOCAL",
+    "AmaAgentSettings",
     "AmaBenchSettings",
     "AmemSettings",
     "BaselinesSettings",
@@ -55,6 +59,7 @@ __all__ = [
     "Bm25Settings",
     "ChatChoice",
     "ChatSettings",
+    "CodeSearchSettings",
     "DatasetsSettings",
     "ElasticsearchSettings",
     "EmbedderChoice",
@@ -65,6 +70,7 @@ __all__ = [
     "ExtractiveSettings",
     "FlatDenseSettings",
     "GraphSettings",
+    "HindsightSettings",
     "HipporagSettings",
     "JudgeSettings",
     "LlmProposerSettings",

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from mesa_pipeline.config.memory import Bm25Settings
-from mesa_pipeline.config.section import Fraction, Positive, Section
+from mesa_pipeline.config.section import Fraction, Positive, PositiveFloat, Section
 
 
 class ChatChoice(Section):
@@ -132,6 +132,43 @@ class Mem0Settings(Section):
     seconds: Annotated[float, Field(gt=0)]
 
 
+class HindsightSettings(Section):
+    document_chars: Positive
+    history_chars: Positive
+    chunk_chars: Positive
+    recall_tokens: Positive
+    max_tokens: Positive
+    seconds: Annotated[float, Field(gt=0)]
+
+
+class CodeSearchSettings(Section):
+    seconds: PositiveFloat
+    memory_mb: Annotated[int, Field(ge=256)]
+    reply_chars: Positive
+    source_kb: Positive
+
+
+class AmaAgentSettings(Section):
+    chunk_chars: Positive
+    state_tokens: Positive
+    state_share: Fraction
+    state_head: Fraction
+    top_k: Positive
+    max_named: Positive
+    max_turns: Positive
+    shown_chars: Positive
+    max_requested: Positive
+    rounds: Positive
+    max_tokens: Positive
+    tries: Positive
+    code_tokens: Positive
+    example_turns: Positive
+    example_chars: Positive
+    feedback_chars: Positive
+    evidence_tokens: Positive
+    search: CodeSearchSettings
+
+
 class BaselinesSettings(Section):
     answers: Literal["common", "native"]
     long_context: LongContextSettings
@@ -143,3 +180,5 @@ class BaselinesSettings(Section):
     a_mem: AmemSettings
     hipporag2: HipporagSettings
     mem0: Mem0Settings
+    hindsight: HindsightSettings
+    ama_agent: AmaAgentSettings

@@ -9,6 +9,8 @@ from mesa_pipeline.baselines import BASELINES, Baseline, BaselineContext, open_b
 from mesa_pipeline.config import ENDPOINT, ChatChoice, EmbedderChoice, Settings
 from mesa_pipeline.errors import ConfigError
 from mesa_pipeline.llm import Embedder, OpenChat
+from mesa_pipeline.policies.sandbox import open_sandbox
+from mesa_pipeline.policies.sandbox.searching import search
 from mesa_pipeline.stages.models import (
     chat_opener,
     embedder_opener,
@@ -19,6 +21,7 @@ from mesa_pipeline.stages.models import (
     waits_for_endpoint,
 )
 from mesa_pipeline.structures.base import MemorySystem
+from mesa_pipeline.types import Trajectory
 
 ENVIRONMENTS = "environments"
 SCRATCH = "baselines"
@@ -36,6 +39,7 @@ def baselines_of(settings: Settings, workspace: Path) -> dict[str, Baseline[Any]
         partial(_chosen_chat, settings, workspace),
         partial(_chosen_embedder, settings, workspace),
         structures_of(settings, workspace),
+        partial(_run_program, settings),
         environments=workspace / ENVIRONMENTS,
         scratch=workspace / SCRATCH,
     )
@@ -52,6 +56,10 @@ def _chosen_embedder(settings: Settings, workspace: Path, choice: EmbedderChoice
     embeddings = llm.embeddings.model_copy(update=choice.changes)
     chosen = llm.model_copy(update={"embedder": choice.embedder or llm.embedder, "embeddings": embeddings})
     return embedder_opener(settings.model_copy(update={"llm": chosen}), workspace)
+
+
+def _run_program(settings: Settings, program: str, trajectory: Trajectory) -> str:
+    return search(open_sandbox(settings.policies.sandbox), settings.baselines.ama_agent.search, program, trajectory)
 
 
 def baseline_of(settings: Settings, workspace: Path, code: str) -> Baseline[Any]:

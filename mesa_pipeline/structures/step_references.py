@@ -60,6 +60,12 @@ class References:
         """Steps named one by one, ascending, each once: the anchors of the graph's proximity score."""
         return tuple(sorted({index for found in self.found if found.kind in {"single", "list"} for index in found.indices}))
 
+    @property
+    def anchors(self) -> tuple[int, ...]:
+        """Steps that spans are counted from, ascending, each once: the first of a suffix, the last of anything else."""
+        spans = [found for found in self.found if found.indices]
+        return tuple(sorted({span.indices[0] if span.kind == "suffix" else span.indices[-1] for span in spans}))
+
 
 def parse_references(text: str, last_index: int) -> References:
     """Find the steps a question names.

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, islice
-from typing import Any
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from mesa_pipeline.llm import ChatModel, OpenChat
 from mesa_pipeline.llm.structured import without_reasoning
@@ -20,6 +20,7 @@ from mesa_pipeline.types import Step
 logger = logging.getLogger(__name__)
 
 PARSE_VERSION = 1
+VerdictKind: TypeAlias = Literal["sufficient", "steps", "code"]
 MAX_REPLY_CHARS = 20_000
 """Of the end of a reply, which is where the verdict stands."""
 ORNAMENTS = " \t*_`\"'>#•(–-"
@@ -85,15 +86,36 @@ class LlmSufficiencyChecker:
         return self.chat("check")
 
 
+class Verdict(NamedTuple):
+    """What a checker says.
+
+    Attributes:
+        kind: That the steps suffice, that others are needed, or that a program would have to answer.
+        steps: The steps asked for, as ranges in the order they were named.
+        said: What stands after the verdict on its line and below, such as what a program is to find.
+    """
+
+    kind: VerdictKind
+    steps: tuple[range, ...]
+    said: str
+
+
 def read_verdict(reply: str) -> tuple[range, ...] | None:
     """The steps a reply asks for; none for ``SUFFICIENT`` and for ``NEED_CODE``, which code would have to answer.
-
-    The last verdict decides, as reasoning comes before it; requests on lines next to each other are one request.
 
     Returns:
         Ranges of step numbers, in the order they were named; ``None`` where there is no verdict.
     """
-    verdict: tuple[range, ...] | None = None
+    verdict = read_whole_verdict(reply)
+    return None if verdict is None else verdict.steps
+
+
+def read_whole_verdict(reply: str) -> Verdict | None:
+    """The verdict of a reply; ``None`` where there is none.
+
+    The last verdict decides, as reasoning comes before it; requests on lines next to each other are one request.
+    """
+    verdict: Verdict | None = None
     lines = [_bare(line) for line in without_reasoning(reply)[-MAX_REPLY_CHARS:].splitlines()]
     after_request = False
     for number, line in enumerate(lines):
@@ -101,11 +123,13 @@ def read_verdict(reply: str) -> tuple[range, ...] | None:
         if match is None:
             after_request = after_request and not line
             continue
-        is_request = match[1].lower().startswith("need") and not match[1].lower().endswith("code")
-        said = _requested(match[2], lines[number + 1 :]) if is_request else _plain(match[1], match[2])
-        if said is not None:
-            verdict = (*(verdict or ()), *said) if is_request and after_request else said
-            after_request = is_request
+        kind = _kind(match[1])
+        below = lines[number + 1 :]
+        wanted = _requested(match[2], below) if kind == "steps" else _plain(match[1], match[2])
+        if wanted is not None:
+            earlier = verdict.steps if verdict and kind == "steps" and after_request else ()
+            verdict = Verdict(kind, (*earlier, *wanted), "\n".join([match[2], *below]).strip(" \t\n:"))
+            after_request = kind == "steps"
     return verdict
 
 
@@ -121,6 +145,10 @@ def _bare(line: str) -> str:
     if numbering := NUMBERING.match(bare):
         bare = bare[numbering.end() :].lstrip(ORNAMENTS)
     return bare.rstrip()
+
+
+def _kind(word: str) -> VerdictKind:
+    return "sufficient" if not word.lower().startswith("need") else "code" if word.lower().endswith("code") else "steps"
 
 
 def _plain(word: str, rest: str) -> tuple[range, ...] | None:

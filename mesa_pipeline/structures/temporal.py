@@ -16,7 +16,7 @@ from mesa_pipeline.stores.bm25 import Bm25Index
 from mesa_pipeline.stores.embedded import RANKING_VERSION, ArrayVectorIndex
 from mesa_pipeline.structures.base import MemoryStructure, StoredMemory, StructureContext
 from mesa_pipeline.structures.records import clip, serialize_step
-from mesa_pipeline.structures.step_references import References, parse_references
+from mesa_pipeline.structures.step_references import parse_references
 from mesa_pipeline.structures.step_selection import select_steps
 from mesa_pipeline.structures.sufficiency import LlmSufficiencyChecker
 from mesa_pipeline.types import Evidence, EvidenceItem, Step, Trajectory
@@ -181,7 +181,7 @@ class TemporalMemory(MemoryStructure[StepStore]):
         if len(named) <= self._selection.max_steps:
             return self._evidence(memory, dict.fromkeys(named))
         scores = memory.index.scores(question)
-        kept = select_steps(named, exact, _anchors(memory, references), scores, self._selection.max_steps)
+        kept = select_steps(named, exact, sorted(memory.locate(references.anchors)), scores, self._selection.max_steps)
         return self._evidence(memory, dict.fromkeys(kept), self._actions(memory, sorted(named)))
 
     def encode(self, memory: StepStore) -> StoredMemory:
@@ -255,10 +255,3 @@ def _matching(embedder: Embedder, made_with: str) -> Embedder:
             "set it back, or build the memories again"
         )
     return embedder
-
-
-def _anchors(memory: StepStore, references: References) -> list[int]:
-    """Positions of the steps that spans are counted from: the first of a suffix, the last of anything else."""
-    spans = [reference for reference in references.found if reference.indices]
-    ends = {span.indices[0] if span.kind == "suffix" else span.indices[-1] for span in spans}
-    return sorted(memory.locate(ends))

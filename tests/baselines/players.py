@@ -50,12 +50,21 @@ def hipporag2(messages: Sequence[Message], seed: int) -> str:
     return '{"keep": [0, 2]}'
 
 
+def ama_agent(messages: Sequence[Message], seed: int) -> str:
+    """Asks for the first steps, and then for a program that counts those with a word of the question; no other turn judges."""
+    prompt = messages[0].content
+    if "def search(steps)" in prompt:
+        return "```python\nimport re\ndef search(steps):\n    return {'count': len(steps)}\n```"
+    return "NEED_CODE: count the steps" if "Step 1\n" in prompt else "NEED_GRAPH: steps 0-3"
+
+
 PLAYERS: Mapping[str, Mapping[Role, Script]] = {
     "memgpt": {"recall": memgpt},
     "hipporag2": {"recall": hipporag2},
     "a_mem": {"remember": a_mem, "recall": a_mem},
     "memorag": {"recall": memorag},
     "e_mem": {"remember": e_mem, "recall": e_mem},
+    "ama_agent": {"recall": ama_agent},
 }
 """By the baseline's code and the role; a baseline without an entry asks no model."""
 

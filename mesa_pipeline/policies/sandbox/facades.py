@@ -1,6 +1,6 @@
-"""Everything a policy's source can name: one table, read by the static gate and bound by the worker.
+"""Everything a policy's source, or a program that searches, can name: one table, read by the gate and bound by the worker.
 
-A policy sees no module. ``re``, ``math`` and the others are frozen namespaces of the functions listed here, because a module
+Neither sees a module. ``re``, ``math`` and the others are frozen namespaces of the functions listed here, because a module
 leads anywhere: ``statistics.random``, ``re.enum.sys``. Left out on purpose are ``format`` and ``format_map`` (they read
 attributes named in data), ``namedtuple`` (it compiles a string), ``lru_cache`` (memory across questions), endless iterators
 (``itertools.count``, ``cycle``, ``repeat``) and whatever knows the time, chance or an address (``hash``, ``id``).
@@ -15,6 +15,7 @@ import functools
 import heapq  # noqa: F401 - Counter.most_common imports it when called, which a confined worker cannot
 import importlib.util
 import itertools
+import json
 import math
 import re
 import statistics
@@ -52,6 +53,14 @@ FACADES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     }
 )
 """Members of each namespace. Those of ``ml`` are the public functions of the file ``ml.py`` beside this one."""
+
+SEARCH_FACADES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        **{name: FACADES[name] for name in ("re", "math", "collections", "itertools", "statistics", "functools")},
+        "json": ("dumps", "loads"),
+    }
+)
+"""The same for a program that searches a trajectory, whose observations are often JSON."""
 
 EXCEPTIONS: tuple[str, ...] = (
     *("ArithmeticError", "AssertionError", "AttributeError", "Exception", "IndexError", "KeyError", "LookupError", "NameError"),
@@ -102,6 +111,7 @@ _MODULES = {
     "itertools": itertools,
     "statistics": statistics,
     "functools": functools,
+    "json": json,
 }
 
 
@@ -130,13 +140,26 @@ def policy_globals(ml: ModuleType) -> dict[str, Any]:
     Raises:
         AttributeError: A name of the table does not exist.
     """
-    namespaces = {name: _facade(name, {**_MODULES, "ml": ml}[name]) for name in FACADES}
+    return _globals(FACADES, {**_MODULES, "ml": ml})
+
+
+def search_globals() -> dict[str, Any]:
+    """The same for one program that searches.
+
+    Raises:
+        AttributeError: A name of the table does not exist.
+    """
+    return _globals(SEARCH_FACADES, _MODULES)
+
+
+def _globals(facades: Mapping[str, tuple[str, ...]], modules: Mapping[str, ModuleType]) -> dict[str, Any]:
+    namespaces = {name: _facade(name, modules[name], members) for name, members in facades.items()}
     return {"__builtins__": {name: getattr(builtins, name) for name in BUILTINS}, "__name__": "policy", **namespaces}
 
 
-def _facade(name: str, module: ModuleType) -> object:
+def _facade(name: str, module: ModuleType, offered: tuple[str, ...]) -> object:
     """An object without a ``__dict__`` whose attributes are the listed members of a module: none can be set or added."""
-    members = {member: _member(getattr(module, member)) for member in FACADES[name]}
+    members = {member: _member(getattr(module, member)) for member in offered}
     return type(name, (), {"__slots__": (), "__module__": "policy", **members})()
 
 

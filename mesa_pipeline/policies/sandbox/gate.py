@@ -1,27 +1,34 @@
-"""The first look at a policy's source, before anything of it runs.
+"""The first look at a source, before anything of it runs.
 
-A source is a docstring, ``META``, constants and functions::
+A policy is a docstring, ``META``, constants and functions::
 
     META = {"direction": "lexical-rules", "hypothesis": "...", "parents": ["<sha256>"]}   # literals only
     def fit(rows, ctx): ...       # optional; returns a JSON value
     def select(state, q): ...     # returns a non-empty list drawn from "S", "T", "G", "V", "R"
+
+A program that searches a trajectory is a docstring, constants and functions::
+
+    def search(steps): ...        # returns a JSON value
 
 Any text gets a verdict; no text makes the gate raise anything but ``GateError``.
 """
 
 import ast
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
 from mesa_pipeline.errors import GateError, Violation
 from mesa_pipeline.policies.sandbox.canonical import canonical_sha256, is_assignment_of
+from mesa_pipeline.policies.sandbox.facades import SEARCH_FACADES
 from mesa_pipeline.policies.sandbox.grammar import GateLimits, tree_violations
 from mesa_pipeline.policies.sandbox.scopes import kept_between_calls, parse, quietly
 
-_SIGNATURES = {"fit": ("rows", "ctx"), "select": ("state", "q")}
+_POLICY: Mapping[str, tuple[str, ...]] = {"fit": ("rows", "ctx"), "select": ("state", "q")}
+_SEARCH: Mapping[str, tuple[str, ...]] = {"search": ("steps",)}
+"""The functions of each kind of source that have a signature."""
 _MAX_REPORTED = 20
 _MAX_CHARS = 600
 DEFAULT_LIMITS = GateLimits()
@@ -61,12 +68,28 @@ def require_valid(source: str, limits: GateLimits = DEFAULT_LIMITS) -> PolicyCod
     """
     tree = _parsed(source, limits)
     first = islice(tree_violations(tree, limits), _MAX_REPORTED)
-    found = sorted({*first, *kept_between_calls(tree), *_outline_violations(tree)})
-    if found:
-        raise GateError([_plain(violation) for violation in found[:_MAX_REPORTED]])
+    _refuse({*first, *kept_between_calls(tree), *_outline_violations(tree, _POLICY), *_policy_violations(tree)})
     _compile(tree)
     functions = {statement.name for statement in tree.body if isinstance(statement, ast.FunctionDef)}
     return PolicyCode(source, _meta(tree), "fit" in functions, canonical_sha256(source))
+
+
+def require_search(source: str, limits: GateLimits = DEFAULT_LIMITS) -> None:
+    """Lets a program that searches a trajectory pass.
+
+    Raises:
+        GateError: Something in it is refused; says what, where, and what to write instead.
+    """
+    tree = _parsed(source, limits)
+    first = islice(tree_violations(tree, limits, SEARCH_FACADES), _MAX_REPORTED)
+    _refuse({*first, *_outline_violations(tree, _SEARCH), *_search_violations(tree)})
+    _compile(tree)
+
+
+def _refuse(violations: Set[Violation]) -> None:
+    """The first of them in the order of the source, where there are any."""
+    if violations:
+        raise GateError([_plain(violation) for violation in sorted(violations)[:_MAX_REPORTED]])
 
 
 def _parsed(source: str, limits: GateLimits) -> ast.Module:
@@ -113,21 +136,33 @@ def _refused(message: str, before: str = "") -> GateError:
     return GateError([Violation(before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1, message)])
 
 
-def _outline_violations(tree: ast.Module) -> Iterator[Violation]:
+def _outline_violations(tree: ast.Module, signatures: Mapping[str, tuple[str, ...]]) -> Iterator[Violation]:
     """What is wrong with the top level."""
     names = [name for statement in tree.body for name in _defined(statement)]
     for index, statement in enumerate(tree.body):
         docstring = index == 0 and isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
         if not docstring and not _defined(statement):
-            yield _at(statement, "at the top level stand a docstring, META, constants (NAME = value) and functions alone")
+            yield _at(statement, "at the top level stand a docstring, constants (NAME = value) and functions alone")
         for name in _defined(statement):
             if names.count(name) > 1:
                 yield _at(statement, f"'{name}' is defined more than once at the top level")
-            if name in _SIGNATURES:
-                yield from _signature_violations(statement, name)
-    if "select" not in names:
+            if name in signatures:
+                yield from _signature_violations(statement, name, signatures[name])
+
+
+def _policy_violations(tree: ast.Module) -> Iterator[Violation]:
+    if not _defines(tree, "select"):
         yield Violation(1, 1, "select is missing: define select(state, q) returning a list such as ['S', 'V']")
     yield from _meta_violations(tree)
+
+
+def _search_violations(tree: ast.Module) -> Iterator[Violation]:
+    if not _defines(tree, "search"):
+        yield Violation(1, 1, "search is missing: define search(steps) returning what was found")
+
+
+def _defines(tree: ast.Module, name: str) -> bool:
+    return any(name in _defined(statement) for statement in tree.body)
 
 
 def _defined(statement: ast.stmt) -> list[str]:
@@ -139,15 +174,16 @@ def _defined(statement: ast.stmt) -> list[str]:
     return [target.id for target in targets if isinstance(target, ast.Name)] if complete and len(targets) == 1 else []
 
 
-def _signature_violations(statement: ast.stmt, name: str) -> Iterator[Violation]:
-    wanted = f"{name}({', '.join(_SIGNATURES[name])})"
+def _signature_violations(statement: ast.stmt, name: str, parameters: tuple[str, ...]) -> Iterator[Violation]:
+    wanted = f"{name}({', '.join(parameters)})"
     if not isinstance(statement, ast.FunctionDef):
         yield _at(statement, f"'{name}' is a function: write def {wanted}")
         return
     arguments = statement.args
     plain = [*arguments.posonlyargs, *arguments.args]
-    if len(plain) != 2 or arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.defaults:
-        yield _at(statement, f"{name} takes exactly two arguments without defaults: write def {wanted}")
+    if len(plain) != len(parameters) or arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.defaults:
+        count = "two arguments" if len(parameters) == 2 else "one argument"
+        yield _at(statement, f"{name} takes exactly {count} without defaults: write def {wanted}")
 
 
 def _meta_violations(tree: ast.Module) -> Iterator[Violation]:

@@ -1,11 +1,11 @@
-"""The part of Python a policy may be written in: an allow-list of syntax, names and attributes.
+"""The part of Python a policy, or a program that searches, may be written in: an allow-list of syntax, names and attributes.
 
-It gives a proposer messages to learn from. It is not the security boundary, which is the confined worker.
+It gives their author messages to learn from. It is not the security boundary, which is the confined worker.
 """
 
 import ast
 import difflib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -13,7 +13,6 @@ from mesa_pipeline.errors import Violation
 from mesa_pipeline.policies.sandbox.facades import BUILTINS, FACADES, METHODS
 from mesa_pipeline.policies.sandbox.scopes import bound_names
 
-_PROVIDED = ", ".join(FACADES)
 _ALLOWED_NODES: tuple[type[ast.AST], ...] = (
     *(ast.Module, ast.FunctionDef, ast.arguments, ast.arg, ast.Return, ast.Lambda, ast.Expr, ast.Pass, ast.Assert),
     *(ast.Assign, ast.AugAssign, ast.AnnAssign, ast.NamedExpr, ast.For, ast.While, ast.If, ast.Break, ast.Continue),
@@ -23,8 +22,8 @@ _ALLOWED_NODES: tuple[type[ast.AST], ...] = (
     *(ast.Slice, ast.Name, ast.expr_context, ast.boolop, ast.operator, ast.unaryop, ast.cmpop),
 )
 _INSTEAD: dict[type[ast.AST], str] = {
-    ast.Import: f"imports are refused: delete the line, {_PROVIDED} are already there",
-    ast.ImportFrom: f"imports are refused: delete the line, {_PROVIDED} are already there",
+    ast.Import: "imports are refused: delete the line, {provided} are already there",
+    ast.ImportFrom: "imports are refused: delete the line, {provided} are already there",
     ast.ClassDef: "classes are refused: use functions and dictionaries",
     ast.With: "'with' is refused: there is nothing to open",
     ast.Yield: "generators are refused: return a list",
@@ -38,7 +37,7 @@ _INSTEAD: dict[type[ast.AST], str] = {
     ast.AsyncFor: "'async' is refused: write a plain loop",
     ast.AsyncWith: "'async' is refused: there is nothing to wait for",
     ast.Await: "'await' is refused: there is nothing to wait for",
-    ast.MatMult: "'@' is refused: sum the products, or use ml",
+    ast.MatMult: "'@' is refused: sum the products",
 }
 _REFUSED_NAMES: dict[str, str] = {
     **dict.fromkeys(("eval", "exec", "compile"), "code is not run from text"),
@@ -91,28 +90,31 @@ class _Place(NamedTuple):
 @dataclass(frozen=True)
 class _Context:
     limits: GateLimits
+    facades: Mapping[str, tuple[str, ...]]
     bound: frozenset[str]
 
 
-def tree_violations(tree: ast.Module, limits: GateLimits) -> Iterator[Violation]:
+def tree_violations(
+    tree: ast.Module, limits: GateLimits, facades: Mapping[str, tuple[str, ...]] = FACADES
+) -> Iterator[Violation]:
     """What a parsed source holds beyond the allowed syntax, names, attributes and sizes, in the order of the source.
 
     Each is looked for only when asked for: advice takes longer than a verdict, and a hostile source can call for a lot of it.
     """
-    context = _Context(limits, bound_names(tree))
-    for place in sorted(_places(tree, limits), key=lambda place: place.position):
+    context = _Context(limits, facades, bound_names(tree))
+    for place in sorted(_places(tree, context), key=lambda place: place.position):
         yield from (Violation(*place.position, message) for message in _messages(place, context))
 
 
-def _places(tree: ast.Module, limits: GateLimits) -> Iterator[_Place]:
+def _places(tree: ast.Module, context: _Context) -> Iterator[_Place]:
     """Every node to check: not what lies within a refused one, nor the name that a namespace's member is read of."""
     waiting = [_Place(tree, (1, 1), 0, 0)]
     while waiting:
         place = waiting.pop()
         yield place
-        if isinstance(place.node, ast.Attribute) and _is_facade(place.node.value):
+        if isinstance(place.node, ast.Attribute) and _is_facade(place.node.value, context):
             continue
-        if isinstance(place.node, _ALLOWED_NODES) and place.depth <= limits.depth:
+        if isinstance(place.node, _ALLOWED_NODES) and place.depth <= context.limits.depth:
             waiting.extend(_below(place, child) for child in ast.iter_child_nodes(place.node))
 
 
@@ -125,7 +127,8 @@ def _below(place: _Place, child: ast.AST) -> _Place:
 def _messages(place: _Place, context: _Context) -> Iterator[str]:
     node, limits = place.node, context.limits
     if not isinstance(node, _ALLOWED_NODES) or isinstance(node, ast.MatMult):
-        yield _INSTEAD.get(type(node), f"'{type(node).__name__}' is not part of the language of policies")
+        instead = _INSTEAD.get(type(node), f"'{type(node).__name__}' is not part of the language of policies")
+        yield instead.format(provided=", ".join(context.facades))
         return
     if place.depth > limits.depth:
         yield f"nested deeper than {limits.depth} levels: split it into functions, or loop over a list of rules"
@@ -146,17 +149,17 @@ def _identifiers(node: ast.AST) -> Iterator[str]:
             yield value
 
 
-def _is_facade(node: ast.AST) -> bool:
-    return isinstance(node, ast.Name) and node.id in FACADES and isinstance(node.ctx, ast.Load)
+def _is_facade(node: ast.AST, context: _Context) -> bool:
+    return isinstance(node, ast.Name) and node.id in context.facades and isinstance(node.ctx, ast.Load)
 
 
 def _name(node: ast.Name, context: _Context) -> Iterator[str]:
     yield from _binding(node.id)
-    if node.id in FACADES and isinstance(node.ctx, ast.Load):
-        yield f"'{node.id}' is not a value of its own: write {node.id}.{(*FACADES[node.id], 'function')[0]}(...)"
-    elif node.id not in (*BUILTINS, *FACADES, *_REFUSED_NAMES) and node.id not in context.bound:
-        yield f"'{node.id}' is not defined{_nearest(node.id, (*BUILTINS, *FACADES, *context.bound))}"
-    elif node.id in FACADES:
+    if node.id in context.facades and isinstance(node.ctx, ast.Load):
+        yield f"'{node.id}' is not a value of its own: write {node.id}.{(*context.facades[node.id], 'function')[0]}(...)"
+    elif node.id not in (*BUILTINS, *context.facades, *_REFUSED_NAMES) and node.id not in context.bound:
+        yield f"'{node.id}' is not defined{_nearest(node.id, (*BUILTINS, *context.facades, *context.bound))}"
+    elif node.id in context.facades:
         yield f"'{node.id}' cannot be given another value: choose another name"
 
 
@@ -167,15 +170,15 @@ def _binding(name: str) -> Iterator[str]:
 
 def _argument(node: ast.arg, context: _Context) -> Iterator[str]:
     yield from _binding(node.arg)
-    if node.arg in FACADES:
+    if node.arg in context.facades:
         yield f"'{node.arg}' cannot be given another value: choose another name"
 
 
 def _attribute(node: ast.Attribute, context: _Context) -> Iterator[str]:
     if not isinstance(node.ctx, ast.Load):
         yield f"attributes cannot be set (.{node.attr}): keep values in a dictionary"
-    elif isinstance(node.value, ast.Name) and node.value.id in FACADES:
-        members = FACADES[node.value.id]
+    elif isinstance(node.value, ast.Name) and node.value.id in context.facades:
+        members = context.facades[node.value.id]
         if node.attr not in members:
             yield f"'{node.value.id}.{node.attr}' is not offered: {node.value.id} has {', '.join(members) or 'nothing'}"
     elif node.attr.startswith("_"):
@@ -222,7 +225,7 @@ def _function(node: ast.FunctionDef | ast.Lambda, context: _Context) -> Iterator
         yield from _binding(node.name)
         if node.decorator_list:
             yield "decorators are refused: call the function you need"
-        if node.name in FACADES:
+        if node.name in context.facades:
             yield f"'{node.name}' cannot be given another value: choose another name"
     for default in (*node.args.defaults, *node.args.kw_defaults):
         if default is not None and any(isinstance(part, _FRESH) for part in ast.walk(default)):
@@ -238,7 +241,7 @@ def _handler(node: ast.ExceptHandler, context: _Context) -> Iterator[str]:
     kinds = node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
     if not all(isinstance(kind, ast.Name) for kind in kinds):
         yield "except names the exceptions it catches: except (KeyError, ValueError)"
-    if node.name in FACADES:
+    if node.name in context.facades:
         yield f"'{node.name}' cannot be given another value: choose another name"
 
 

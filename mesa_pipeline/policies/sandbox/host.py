@@ -1,4 +1,4 @@
-"""Runs a policy's code in confined processes and believes nothing they say without checking it."""
+"""Runs policies and programs that search in confined processes, and believes nothing they say without checking it."""
 
 import functools
 import json
@@ -9,10 +9,11 @@ import threading
 import time
 import weakref
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Literal, Self, TypeAlias
 
-from mesa_pipeline.config import SandboxSettings
+from mesa_pipeline.config import CodeSearchSettings, SandboxSettings
 from mesa_pipeline.errors import PolicyError, SandboxFailure
 from mesa_pipeline.policies.sandbox import strict_json, tiers
 from mesa_pipeline.policies.sandbox.exchange import exchange
@@ -22,12 +23,25 @@ from mesa_pipeline.types import State
 
 HashSeed: TypeAlias = Literal[0, 1]
 Origin: TypeAlias = Literal["template", "llm"]
-_Phase: TypeAlias = Literal["probe", "fit", "select"]
+_Phase: TypeAlias = Literal["probe", "fit", "select", "search"]
+_BYTES_PER_CHAR = 12
+"""Of JSON in ASCII, which escapes a character beyond the first plane as two halves."""
 _TRIES = 2
 """A job lost to the system says nothing about the candidate: once more, before it is held against it."""
 _STOOD_STILL_SECONDS = 1.0
 """A deadline noticed this late was missed by this process as well: it was stopped, or the machine was."""
 _SIGNAL_MEANINGS = {"SIGSYS": "forbidden system call", "SIGKILL": "killed, perhaps for want of memory"}
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What one child is given, and how long and how much it may take."""
+
+    phase: _Phase
+    frames: Sequence[bytes]
+    seconds: float
+    memory_mb: int
+    reply_bytes: int
 
 
 class Sandbox:
@@ -63,7 +77,7 @@ class Sandbox:
         """
         with self._probing:
             if self._confinement is None:
-                reply = self._run("probe", [], (), 0)
+                reply = self._run(self._job("probe", []), (), 0)
                 report = read_member(reply, "probe", "probe")
                 self._confinement = tiers.judge(report)
             return self._confinement
@@ -81,7 +95,8 @@ class Sandbox:
             SandboxFailure: The code failed, overran a limit, or returned what is no JSON value of ``state_kb`` at most.
             MissingDependency: Workers do not start on this system.
         """
-        reply = self._run("fit", [self._encoded(source), rows, strict_json.dump(context)], self.confinement.layers, hash_seed)
+        frames = [_encoded(source, self.settings.source_kb), rows, strict_json.dump(context)]
+        reply = self._run(self._job("fit", frames), self.confinement.layers, hash_seed)
         state = read_member(reply, "fit", "state")
         size = len(strict_json.dump(state))
         if size > self.settings.state_kb * 1024:
@@ -104,9 +119,28 @@ class Sandbox:
             SandboxFailure: The code failed as a whole or overran a limit; a failure on one question is that question's reply.
             MissingDependency: Workers do not start on this system.
         """
-        frames = [self._encoded(source), strict_json.dump(state), questions]
-        reply = self._run("select", frames, self.confinement.layers, hash_seed)
+        frames = [_encoded(source, self.settings.source_kb), strict_json.dump(state), questions]
+        reply = self._run(self._job("select", frames), self.confinement.layers, hash_seed)
         return read_choices(read_member(reply, "select", "replies"), _count(questions))
+
+    def search(self, source: str, steps: bytes, limits: CodeSearchSettings) -> Any:
+        """What a program finds in a trajectory.
+
+        Args:
+            source: The program's code.
+            steps: JSON array of the steps, UTF-8.
+            limits: Of this one job.
+
+        Returns:
+            A JSON value of at most ``limits.reply_chars`` characters.
+
+        Raises:
+            SandboxFailure: The code failed, overran a limit, or returned what is no JSON value, or too much of it.
+            MissingDependency: Workers do not start on this system.
+        """
+        frames = [_encoded(source, limits.source_kb), steps]
+        job = _Job("search", frames, limits.seconds, limits.memory_mb, limits.reply_chars * _BYTES_PER_CHAR)
+        return read_member(self._run(job, self.confinement.layers, 0), "search", "found")
 
     def close(self) -> None:
         """End the processes behind this sandbox."""
@@ -118,34 +152,38 @@ class Sandbox:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
-    def _encoded(self, source: str) -> bytes:
-        try:
-            encoded = source.encode("utf-8")
-        except UnicodeEncodeError as error:
-            raise failure(f"the source holds half a character (a lone surrogate) at position {error.start}") from None
-        if len(encoded) > self.settings.source_kb * 1024:
-            raise failure(f"the source has {len(encoded):,} bytes; at most {self.settings.source_kb} kB are accepted")
-        return encoded
-
-    def _run(self, phase: _Phase, frames: Sequence[bytes], layers: Sequence[str], hash_seed: HashSeed) -> bytes:
+    def _job(self, phase: Literal["probe", "fit", "select"], frames: Sequence[bytes]) -> _Job:
         seconds = self.settings.fit_seconds if phase == "fit" else self.settings.select_seconds
-        header = strict_json.dump({"phase": phase, "layers": list(layers), "frames": len(frames)})
-        limits = Limits(math.ceil(seconds), self.settings.memory_mb * 2**20)
+        return _Job(phase, frames, seconds, self.settings.memory_mb, self.settings.reply_mb * 2**20)
+
+    def _run(self, job: _Job, layers: Sequence[str], hash_seed: HashSeed) -> bytes:
+        header = strict_json.dump({"phase": job.phase, "layers": list(layers), "frames": len(job.frames)})
+        limits = Limits(math.ceil(job.seconds), job.memory_mb * 2**20)
         for _ in range(_TRIES):
             with self._zygotes[hash_seed].fork(limits) as child:
-                deadline = time.monotonic() + seconds
+                deadline = time.monotonic() + job.seconds
                 try:
-                    return exchange(child.job, [header, *frames], deadline, self.settings.reply_mb * 2**20)
+                    return exchange(child.job, [header, *job.frames], deadline, job.reply_bytes)
                 except TimeoutError:
                     lost = time.monotonic() - deadline > _STOOD_STILL_SECONDS
-                    reason = failure(f"{phase} took longer than {seconds:g} s")
+                    reason = failure(f"{job.phase} took longer than {job.seconds:g} s")
                 except ConnectionError:
                     code = child.end()
                     lost = code in (None, -signal.SIGKILL)
-                    reason = _death(phase, seconds, code)
+                    reason = _death(job.phase, job.seconds, code)
             if not lost:
                 break
         raise reason
+
+
+def _encoded(source: str, most_kb: int) -> bytes:
+    try:
+        encoded = source.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise failure(f"the source holds half a character (a lone surrogate) at position {error.start}") from None
+    if len(encoded) > most_kb * 1024:
+        raise failure(f"the source has {len(encoded):,} bytes; at most {most_kb} kB are accepted")
+    return encoded
 
 
 def _death(phase: _Phase, seconds: float, code: int | None) -> SandboxFailure:

@@ -1,4 +1,4 @@
-"""What a confined child does: read a job, run the policy's code on it, send one reply.
+"""What a confined child does: read a job, run a policy's code on it or a program that searches, send one reply.
 
 The worker loads this file by its path, so it imports the standard library alone.
 """
@@ -92,6 +92,11 @@ def _choose(choose: Callable[[Any, Any], object], state: Any, question: Any) -> 
     return reply
 
 
+def search(program: Mapping[str, Any], steps: bytes) -> str:
+    """JSON of what the program finds in a trajectory."""
+    return f'{{"found":{json.dumps(program["search"](json.loads(steps)), allow_nan=False, separators=(",", ":"))}}}'
+
+
 def describe(error: BaseException) -> str:
     """The error in a few words, with the line of the policy it came from."""
     try:
@@ -108,37 +113,51 @@ def describe(error: BaseException) -> str:
     return text if line is None else f"line {line}: {text}"
 
 
-def serve(job: int, names: Mapping[str, Any], layers: list[str], probe: Callable[[], object]) -> None:
+_PHASES: Mapping[str, tuple[str, Callable[..., str]]] = {
+    "fit": ("select", fit),
+    "select": ("select", select),
+    "search": ("search", search),
+}
+"""The function that a source must define for a phase, and what is done with it."""
+
+
+def serve(job: int, names: Mapping[str, Mapping[str, Any]], layers: list[str], probe: Callable[[], object]) -> None:
     """Read a job, run it and send the one reply.
 
     Args:
         job: Descriptor of the connection.
-        names: Globals of the policy.
+        names: Globals of the source, by phase.
         layers: The layers of confinement put on.
         probe: Tries what must fail, for a job of the phase ``probe``.
     """
     header = json.loads(_receive(job))
     frames = [_receive(job) for _ in range(header["frames"])]
     try:
-        reply = _run(header, frames, dict(names), layers, probe)
+        reply = _run(header, frames, names, layers, probe)
     except BaseException as error:
         reply = json.dumps({"error": describe(error)})
     _send(job, reply.encode("ascii"))
 
 
 def _run(
-    header: Mapping[str, Any], frames: list[bytes], names: dict[str, Any], layers: list[str], probe: Callable[[], object]
+    header: Mapping[str, Any],
+    frames: list[bytes],
+    names: Mapping[str, Mapping[str, Any]],
+    layers: list[str],
+    probe: Callable[[], object],
 ) -> str:
     if header["phase"] == "probe":
         return json.dumps({"probe": {"layers": layers, "attempts": probe()}})
     missing = [layer for layer in header["layers"] if layer not in layers]
     if missing:
         raise RuntimeError(f"the worker could not confine itself: no {', '.join(missing)}")
-    source, first, second = frames
-    exec(_compile(source), names)
-    if "select" not in names:
-        raise NameError("the policy defines no function `select`")
-    return (fit if header["phase"] == "fit" else select)(names, first, second)
+    source, *values = frames
+    defined = dict(names[header["phase"]])
+    exec(_compile(source), defined)
+    function, work = _PHASES[header["phase"]]
+    if function not in defined:
+        raise NameError(f"the {'program' if function == 'search' else 'policy'} defines no function `{function}`")
+    return work(defined, *values)
 
 
 def _compile(source: bytes) -> CodeType:

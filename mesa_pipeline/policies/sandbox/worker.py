@@ -150,7 +150,8 @@ def main() -> None:
 
 def _load_work() -> Work:
     lockdown, facades, job = _load("lockdown"), _load("facades"), _load("job")
-    names = facades.policy_globals(facades.load_ml())
+    policy_names, search_names = facades.policy_globals(facades.load_ml()), facades.search_globals()
+    names = {"fit": policy_names, "select": policy_names, "search": search_names}
     zygote = os.getpid()
 
     def work(connection: int, cpu_seconds: int, memory_bytes: int) -> None:
