@@ -53,12 +53,8 @@ def test_every_stage_is_a_command_of_mesa(pipeline: dict[str, Any]):
 
 def test_every_command_that_makes_artifacts_is_a_stage(pipeline: dict[str, Any]):
     shown_only = {"run", "ask", "doctor", "ui", "ledger", "up", "down", "status", "champion", "track"}
-    asked_for = {
-        "ablate",
-        "judge",
-        "baselines",
-        "nightly",
-    }  # take as long as the rest together, or ask models: not for every `dvc repro`
+    # take as long as the rest together, or ask models: not for every `dvc repro`
+    asked_for = {"ablate", "judge", "baselines", "nightly"}
     assert set(pipeline["stages"]) == set(mesa.commands) - shown_only - asked_for
     assert all(isinstance(mesa.commands[name], click.Command) for name in pipeline["stages"])
 
