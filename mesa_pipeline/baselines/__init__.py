@@ -4,10 +4,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from mesa_pipeline.baselines.a_mem import AMem
+from mesa_pipeline.baselines.ama_agent import AmaAgent
 from mesa_pipeline.baselines.base import Baseline, BaselineContext
 from mesa_pipeline.baselines.bm25 import Bm25
 from mesa_pipeline.baselines.e_mem import EMem
 from mesa_pipeline.baselines.flat_dense import FlatDense
+from mesa_pipeline.baselines.hindsight import Hindsight
 from mesa_pipeline.baselines.hipporag import HippoRag
 from mesa_pipeline.baselines.long_context import LongContext
 from mesa_pipeline.baselines.mem0 import Mem0
@@ -25,7 +27,9 @@ BASELINES: Mapping[str, type[Baseline[Any]]] = {
         Mem0,
         AMem,
         MemoRag,
+        Hindsight,
         EMem,
+        AmaAgent,
     )
 }
 """In the order of the paper's tables."""

@@ -23,7 +23,7 @@ from mesa_pipeline.errors import ArtifactError
 from mesa_pipeline.llm import Embedder, OpenChat, Role
 from mesa_pipeline.llm.metering import note as count
 from mesa_pipeline.llm.prompts import Prompt
-from mesa_pipeline.stores.embedded import ArrayVectorIndex
+from mesa_pipeline.stores.embedded import RANKING_VERSION, ArrayVectorIndex
 from mesa_pipeline.structures.base import StoredMemory
 from mesa_pipeline.structures.llm_prompts import user_message
 from mesa_pipeline.structures.records import serialize_step
@@ -103,7 +103,13 @@ class AMem(Baseline[Notes]):
     def retrieve_identity(self) -> Mapping[str, Any]:
         settings = self._settings.model_dump(include={"top_k", "evidence_chars", "max_tokens"})
         model = self._chat("recall", None, self._settings.max_tokens).name
-        return {"version": VERSION, "model": model, "prompt": QUERY.fingerprint, "settings": settings}
+        return {
+            "version": VERSION,
+            "ranking": RANKING_VERSION,
+            "model": model,
+            "prompt": QUERY.fingerprint,
+            "settings": settings,
+        }
 
     def build(self, trajectory: Trajectory) -> Notes:
         """Take one note after the other.

@@ -12,7 +12,7 @@ from mesa_pipeline.config import FlatDenseSettings
 from mesa_pipeline.errors import ArtifactError
 from mesa_pipeline.llm import Embedder, TokenCounter
 from mesa_pipeline.stores import Match
-from mesa_pipeline.stores.embedded import ArrayVectorIndex
+from mesa_pipeline.stores.embedded import RANKING_VERSION, ArrayVectorIndex
 from mesa_pipeline.structures.base import StoredMemory
 from mesa_pipeline.structures.records import serialize_step
 from mesa_pipeline.types import Evidence, EvidenceItem, Trajectory
@@ -79,7 +79,7 @@ class FlatDense(Baseline[Units]):
         return {"version": VERSION, "embedder": self._embedder().name, **limit}
 
     def retrieve_identity(self) -> Mapping[str, Any]:
-        return {"version": VERSION, **self._settings.model_dump(exclude={"max_tokens"})}
+        return {"version": VERSION, "ranking": RANKING_VERSION, **self._settings.model_dump(exclude={"max_tokens"})}
 
     def build(self, trajectory: Trajectory) -> Units:
         is_dialogue = trajectory.kind == "dialogue"

@@ -22,7 +22,7 @@ from mesa_pipeline.llm import Embedder, OpenChat, TokenCounter
 from mesa_pipeline.llm.metering import note
 from mesa_pipeline.llm.prompts import Prompt
 from mesa_pipeline.llm.structured import read_object
-from mesa_pipeline.stores.embedded import ArrayVectorIndex
+from mesa_pipeline.stores.embedded import RANKING_VERSION, ArrayVectorIndex
 from mesa_pipeline.structures.base import StoredMemory
 from mesa_pipeline.structures.records import serialize_step
 from mesa_pipeline.types import Evidence, EvidenceItem, Step, Trajectory
@@ -129,7 +129,7 @@ class Mem0(Baseline[Facts]):
         }
 
     def retrieve_identity(self) -> Mapping[str, Any]:
-        return {"version": VERSION, "top_k": self._settings.top_k}
+        return {"version": VERSION, "ranking": RANKING_VERSION, "top_k": self._settings.top_k}
 
     def build(self, trajectory: Trajectory) -> Facts:
         """Have the package take the history, chunk after chunk.

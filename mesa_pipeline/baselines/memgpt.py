@@ -15,7 +15,7 @@ from mesa_pipeline.llm import ChatModel, Embedder, Message, OpenChat
 from mesa_pipeline.llm.metering import note
 from mesa_pipeline.llm.prompts import Prompt
 from mesa_pipeline.llm.structured import read_object
-from mesa_pipeline.stores.embedded import ArrayVectorIndex
+from mesa_pipeline.stores.embedded import RANKING_VERSION, ArrayVectorIndex
 from mesa_pipeline.structures.base import StoredMemory
 from mesa_pipeline.types import Evidence, EvidenceItem, Trajectory
 
@@ -116,7 +116,13 @@ class MemGpt(Baseline[Archive]):
     def retrieve_identity(self) -> Mapping[str, Any]:
         prompts = [prompt.fingerprint for prompt in (OPENING, FOUND, MALFORMED, FORCED)]
         settings = self._settings.model_dump(exclude={"passage_chars"})
-        return {"version": VERSION, "model": self._model(False).name, "prompts": prompts, "settings": settings}
+        return {
+            "version": VERSION,
+            "ranking": RANKING_VERSION,
+            "model": self._model(False).name,
+            "prompts": prompts,
+            "settings": settings,
+        }
 
     def build(self, trajectory: Trajectory) -> Archive:
         passages, embedder = packed(trajectory.steps, self._settings.passage_chars), self._embedder()

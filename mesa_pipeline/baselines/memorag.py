@@ -16,7 +16,7 @@ from mesa_pipeline.llm import Embedder, Message, OpenChat, TokenCounter
 from mesa_pipeline.llm.metering import note
 from mesa_pipeline.llm.prompts import Prompt
 from mesa_pipeline.llm.structured import without_reasoning
-from mesa_pipeline.stores.embedded import ArrayVectorIndex
+from mesa_pipeline.stores.embedded import RANKING_VERSION, ArrayVectorIndex
 from mesa_pipeline.structures.base import StoredMemory
 from mesa_pipeline.structures.records import serialize_step
 from mesa_pipeline.types import Evidence, EvidenceItem, Trajectory
@@ -101,6 +101,7 @@ class MemoRag(Baseline[GlobalMemory]):
         settings = self._settings.model_dump(include={"top_k", "min_words", "max_clues", "max_tokens"})
         return {
             "version": VERSION,
+            "ranking": RANKING_VERSION,
             "model": chat.name,
             "prompts": [SPANS.fingerprint, QUERIES.fingerprint],
             "settings": settings,

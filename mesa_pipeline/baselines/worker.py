@@ -1,5 +1,6 @@
 """A wrapped package in a process and an environment of its own, spoken to in lines of JSON."""
 
+import atexit
 import json
 import os
 import selectors
@@ -8,12 +9,14 @@ import subprocess
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
 from mesa_pipeline.baselines.environments import WorkerEnvironment
 from mesa_pipeline.errors import SystemFailure
 
+SECONDS_TO_END = 30.0
 LAST_WORDS = 2000
 """Characters of a worker's log that an error message holds."""
 QUIET = {
@@ -48,6 +51,7 @@ class Worker:
         self._variables = dict(variables or {})
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
+        atexit.register(self.close)
 
     def call(self, method: str, **arguments: Any) -> Any:
         """What the worker returns for a method.
@@ -70,8 +74,13 @@ class Worker:
         return reply["result"]
 
     def close(self) -> None:
-        """End the process, if there is one."""
+        """Let the process put away what it has open, and end it."""
         with self._lock:
+            process = self._process
+            if process is not None and process.poll() is None and process.stdin is not None:
+                process.stdin.close()
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(SECONDS_TO_END)
             self._stop()
 
     def _running(self) -> "subprocess.Popen[bytes]":

@@ -51,7 +51,7 @@ def hipporag2(messages: Sequence[Message], seed: int) -> str:
 
 
 def ama_agent(messages: Sequence[Message], seed: int) -> str:
-    """Asks for the first steps, and then for a program that counts those with a word of the question; no other turn judges."""
+    """Asks for the first steps, and once they are there for a program, which counts all."""
     prompt = messages[0].content
     if "def search(steps)" in prompt:
         return "```python\nimport re\ndef search(steps):\n    return {'count': len(steps)}\n```"

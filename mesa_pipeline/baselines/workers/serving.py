@@ -16,13 +16,26 @@ SECONDS_BETWEEN_LOOKS = 1.0
 Method = Callable[[Mapping[str, Any]], Any]
 
 
-def serve(methods: Mapping[str, Method]) -> None:
+def nothing() -> None:
+    """Where there is nothing to put away."""
+
+
+def serve(methods: Mapping[str, Method], at_end: Callable[[], None] = nothing, on_death: Callable[[], None] = nothing) -> None:
     """Answer requests until there are no more.
 
     Args:
         methods: What is called for the ``method`` of a request, with the whole request.
+        at_end: Called after the last request.
+        on_death: Called from another thread when the driver is dead, just before this process ends too.
     """
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    threading.Thread(target=_end_with, args=(os.getppid(), on_death), daemon=True).start()
+    try:
+        _serve(methods)
+    finally:
+        at_end()
+
+
+def _serve(methods: Mapping[str, Method]) -> None:
     with os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="ascii") as replies:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
         for line in sys.stdin:
@@ -30,11 +43,14 @@ def serve(methods: Mapping[str, Method]) -> None:
             replies.flush()
 
 
-def _end_with(driver: int) -> None:
+def _end_with(driver: int, on_death: Callable[[], None]) -> None:
     """End at once when the driver does, also in the middle of a request."""
     while os.getppid() == driver:
         time.sleep(SECONDS_BETWEEN_LOOKS)
-    os._exit(1)
+    try:
+        on_death()
+    finally:
+        os._exit(1)
 
 
 def _reply(methods: Mapping[str, Method], line: str) -> dict[str, Any]:

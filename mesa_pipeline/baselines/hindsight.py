@@ -1,0 +1,244 @@
+"""Hindsight: facts about the world and about what was done, recalled four ways at once (paper, B.1; Latimer et al. 2025)."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+from mesa_pipeline.artifacts import fingerprint
+from mesa_pipeline.baselines.base import Baseline, BaselineContext, Provenance
+from mesa_pipeline.baselines.environments import WorkerEnvironment
+from mesa_pipeline.baselines.model_proxy import ModelProxy
+from mesa_pipeline.baselines.passages import Passage, packed
+from mesa_pipeline.baselines.worker import Worker
+from mesa_pipeline.config import HindsightSettings
+from mesa_pipeline.errors import MissingDependency
+from mesa_pipeline.llm import ChatModel, Embedder, OpenChat
+from mesa_pipeline.llm.metering import note
+from mesa_pipeline.llm.structured import read_object
+from mesa_pipeline.structures.base import StoredMemory
+from mesa_pipeline.structures.records import serialize_step
+from mesa_pipeline.types import Evidence, EvidenceItem, Step, Trajectory
+
+VERSION = 1
+PACKAGE = "hindsight-api-slim 1.1.0"
+EPOCH = datetime.fromisoformat("2000-01-01T00:00:00+00:00")
+"""When every history begins, so that nothing depends on the day it is read."""
+
+
+@dataclass(frozen=True)
+class Bank:
+    """Where the package keeps an episode.
+
+    Attributes:
+        name: Of the bank.
+        facts: How many it holds.
+        documents: Steps of each document, by position; a document's id is its position.
+        truncated: Whether the middle of the history was left out.
+    """
+
+    name: str
+    facts: int
+    documents: tuple[tuple[int, ...], ...]
+    truncated: bool
+
+
+class Hindsight(Baseline[Bank]):
+    """The package retains and recalls; a memory says which of its banks is meant, and the bank lies in its own database.
+
+    Args:
+        settings: Documents, recall and limits.
+        chat: Opens the model.
+        embedder: Opens the embedding model.
+        environments: Folder of worker environments.
+        scratch: Folder of what the package stores.
+    """
+
+    code: ClassVar[str] = "hindsight"
+    name: ClassVar[str] = "hindsight"
+    title: ClassVar[str] = "Hindsight"
+    query_model = "none"
+    needs_embedder = True
+    needs_model = True
+    provenance = Provenance(
+        source="Latimer et al. 2025",
+        package=PACKAGE,
+        from_paper=(
+            "a bank for each episode, documents of at most 4,000 characters, histories over 120,000 cut in the middle",
+            "world and experience facts; semantic, keyword, graph and temporal search fused by reciprocal rank",
+            "high recall budget, 8,192 tokens recalled; no observations, no mental models",
+        ),
+        choices=(
+            "fused ranks without a cross-encoder, whose weights cannot be had: HINDSIGHT_API_RERANKER_* names one",
+            "the embedder of the settings for Qwen3-Embedding-4B",
+            "recalled facts stand in time order: by rank, equal ones would change places when a bank is built again",
+            "every history begins on 1 January 2000, a minute a document: recency is measured from there, not from today",
+        ),
+    )
+
+    def __init__(
+        self,
+        settings: HindsightSettings,
+        chat: OpenChat,
+        embedder: Callable[[], Embedder],
+        environments: Path | None,
+        scratch: Path | None,
+    ) -> None:
+        self._settings = settings
+        self._chat = chat
+        self._embedder = embedder
+        self._environments = environments
+        self._scratch = scratch
+
+    @classmethod
+    def create(cls, context: BaselineContext) -> Self:
+        settings = context.settings.baselines.hindsight
+        return cls(settings, context.chat, context.embedder, context.environments, context.scratch)
+
+    def build_identity(self) -> Mapping[str, Any]:
+        return {
+            "version": VERSION,
+            "package": PACKAGE,
+            "model": self._model().name,
+            "embedder": self._embedder().name,
+            "settings": self._settings.model_dump(exclude={"recall_tokens", "seconds"}),
+        }
+
+    def retrieve_identity(self) -> Mapping[str, Any]:
+        return {"version": VERSION, "recall_tokens": self._settings.recall_tokens}
+
+    def build(self, trajectory: Trajectory) -> Bank:
+        """Have the package retain the history.
+
+        Raises:
+            MissingDependency: Its environment was not made yet.
+            ModelError: A model gave no reply.
+            SystemFailure: The package failed.
+        """
+        history = cut_middle(trajectory.steps, self._settings.history_chars)
+        documents = packed(history.steps, self._settings.document_chars)
+        name = fingerprint("bank", dict(self.build_identity()), trajectory.id, [p.text for p in documents])[:24]
+        if not documents:
+            return Bank(name, 0, (), history.truncated)
+        self._proxy.begin(_count_unread)
+        retained = self._worker.call(
+            "retain", bank=name, task=trajectory.task, documents=[_document(n, p) for n, p in enumerate(documents)]
+        )
+        self._proxy.raise_failure()
+        return Bank(name, retained["facts"], tuple(passage.steps for passage in documents), history.truncated)
+
+    def retrieve(self, memory: Bank, question: str) -> Evidence:
+        """What the package recalls.
+
+        Raises:
+            MissingDependency: Its environment was not made yet.
+            SystemFailure: The package failed, or its bank is not what was retained.
+        """
+        if not memory.facts or not question.strip():
+            return Evidence(self.code)
+        self._proxy.begin()
+        asked_at = _date(len(memory.documents))
+        limits = {"max_tokens": self._settings.recall_tokens, "facts": memory.facts}
+        recalled = self._worker.call("recall", bank=memory.name, question=question, date=asked_at, **limits)
+        self._proxy.raise_failure()
+        items = (EvidenceItem(fact["text"], _steps(memory, fact["document"])) for fact in recalled if fact["text"])
+        in_time = sorted(items, key=lambda item: (item.steps, item.text))
+        return Evidence(self.code, tuple(in_time), memory.truncated)
+
+    def encode(self, memory: Bank) -> StoredMemory:
+        documents = [list(steps) for steps in memory.documents]
+        payload = {"name": memory.name, "facts": memory.facts, "documents": documents, "truncated": memory.truncated}
+        return StoredMemory(payload)
+
+    def decode(self, stored: StoredMemory) -> Bank:
+        payload = stored.payload
+        return Bank(payload["name"], payload["facts"], tuple(map(tuple, payload["documents"])), payload["truncated"])
+
+    def close(self) -> None:
+        """End the package's process and its database; the next use starts them again."""
+        if "_worker" in self.__dict__:
+            self._worker.close()
+
+    def _model(self) -> ChatModel:
+        return self._chat("remember", None, self._settings.max_tokens)
+
+    @cached_property
+    def _proxy(self) -> ModelProxy:
+        return ModelProxy(self._model, self._embedder).__enter__()
+
+    @cached_property
+    def _worker(self) -> Worker:
+        if self._environments is None or self._scratch is None:
+            raise MissingDependency("Hindsight needs folders for its environment and its database, and none were given")
+        environment = WorkerEnvironment(self.name, self._environments)
+        return Worker(environment, self._scratch.absolute() / self.name, self._settings.seconds, self._variables())
+
+    def _variables(self) -> dict[str, str]:
+        """How the package is set up: our models, and nothing that calls out."""
+        api = {
+            "LLM_PROVIDER": "openai",
+            "LLM_BASE_URL": self._proxy.url,
+            "LLM_API_KEY": self._proxy.key,
+            "LLM_MODEL": "model",
+            "LLM_TEMPERATURE_RETAIN": "0",
+            "LLM_MAX_RETRIES": "0",
+            "SKIP_LLM_VERIFICATION": "true",
+            "EMBEDDINGS_PROVIDER": "openai",
+            "EMBEDDINGS_OPENAI_BASE_URL": self._proxy.url,
+            "EMBEDDINGS_OPENAI_API_KEY": self._proxy.key,
+            "EMBEDDINGS_OPENAI_MODEL": "embedder",
+            "RERANKER_PROVIDER": "rrf",
+            "ENABLE_OBSERVATIONS": "false",
+            "ENABLE_AUTO_CONSOLIDATION": "false",
+            "RETAIN_MAX_COMPLETION_TOKENS": str(self._settings.max_tokens),
+            "RETAIN_CHUNK_SIZE": str(self._settings.chunk_chars),
+            "RECALL_MAX_QUERY_TOKENS": "0",
+            "OTEL_TRACES_ENABLED": "false",
+            "WORKER_ENABLED": "false",
+        }
+        return {f"HINDSIGHT_API_{name}": value for name, value in api.items()}
+
+
+@dataclass(frozen=True)
+class CutHistory:
+    """Steps that are left, and whether any are missing."""
+
+    steps: tuple[Step, ...]
+    truncated: bool
+
+
+def cut_middle(steps: tuple[Step, ...], max_chars: int) -> CutHistory:
+    """The first and the last steps, about half of the room each, where not all fit."""
+    sizes = [len(serialize_step(step).text) for step in steps]
+    if sum(sizes) <= max_chars:
+        return CutHistory(steps, False)
+    head, room = 0, max_chars // 2
+    while head < len(steps) and sizes[head] <= room:
+        room -= sizes[head]
+        head += 1
+    tail, room = len(steps), max_chars - sum(sizes[:head])
+    while tail > head and sizes[tail - 1] <= room:
+        tail -= 1
+        room -= sizes[tail]
+    return CutHistory((*steps[:head], *steps[tail:]), True)
+
+
+def _document(position: int, passage: Passage) -> dict[str, str]:
+    return {"id": str(position), "text": passage.text, "date": _date(position)}
+
+
+def _date(position: int) -> str:
+    return (EPOCH + timedelta(minutes=position)).isoformat()
+
+
+def _steps(memory: Bank, document: str | None) -> tuple[int, ...]:
+    known = document is not None and document.isdigit() and int(document) < len(memory.documents)
+    return memory.documents[int(document)] if known and document else ()
+
+
+def _count_unread(reply: str) -> None:
+    """The package tries again, or passes over, what it cannot read."""
+    if read_object(reply, ("facts",)) is None:
+        note("replies not understood")

@@ -1,0 +1,162 @@
+"""Runs Hindsight over a PostgreSQL of its own, one bank an episode."""
+
+import asyncio
+import os
+import shutil
+import socket
+import subprocess
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from serving import serve
+
+NOBODY = 65534
+INSTANCE, OWNER = "mesa", "hindsight"
+FACT_TYPES = ["world", "experience"]
+LOOP = asyncio.new_event_loop()
+
+
+class Database:
+    """The PostgreSQL that pg0 bundles; its data lies in the worker's home. Where root runs it, it runs as nobody."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = home / "pg0"
+
+    def start(self) -> str:
+        """Start it, on a free port of the loopback; returns its address."""
+        self._home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if os.geteuid() == 0:
+            os.chown(self._home, NOBODY, NOBODY)
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        self.stop()
+        account = ["--username", OWNER, "--password", OWNER, "--database", OWNER]
+        self._pg0("start", "--name", INSTANCE, "--port", str(port), *account, "-c", "listen_addresses=127.0.0.1")
+        return f"postgresql://{OWNER}:{OWNER}@127.0.0.1:{port}/{OWNER}"
+
+    def stop(self) -> None:
+        """Stop it, if it runs."""
+        self._pg0("stop", "--name", INSTANCE, check=False)
+
+    def _pg0(self, *arguments: str, check: bool = True) -> None:
+        import pg0
+
+        program = str(Path(pg0.__file__).parent / "bin" / "pg0")
+        command = [*self._as_nobody(), program, *arguments]
+        done = subprocess.run(command, env={**os.environ, "HOME": str(self._home)}, capture_output=True, text=True, check=False)
+        if check and done.returncode:
+            raise RuntimeError(f"pg0 {arguments[0]}: {(done.stdout + done.stderr)[-1000:]}")
+
+    def _as_nobody(self) -> list[str]:
+        """PostgreSQL refuses root. The capability lets nobody through folders that only root may enter."""
+        if os.geteuid() != 0:
+            return []
+        setpriv = shutil.which("setpriv")
+        if setpriv is None:
+            raise RuntimeError("PostgreSQL cannot run as root, and setpriv (util-linux) is not there to run it as another user")
+        capabilities = "-all,+dac_read_search"
+        user = [f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+        kept = [f"--inh-caps={capabilities}", f"--ambient-caps={capabilities}", "--securebits=+no_setuid_fixup"]
+        return [setpriv, *user, *kept]
+
+
+class Banks:
+    """The engine, opened on first use."""
+
+    def __init__(self) -> None:
+        self._database = Database(Path(os.environ["HOME"]))
+        self._engine: Any = None
+
+    def retain(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Fill a bank anew with ``documents``, each with ``id``, ``text`` and ``date``; returns how many facts it holds."""
+        engine, context = self._opened(), _context()
+        LOOP.run_until_complete(engine.delete_bank(request["bank"], request_context=context))
+        contents = [
+            {
+                "content": document["text"],
+                "document_id": document["id"],
+                "context": request["task"],
+                "event_date": datetime.fromisoformat(document["date"]),
+            }
+            for document in request["documents"]
+        ]
+        if contents:
+            LOOP.run_until_complete(
+                engine.retain_batch_async(bank_id=request["bank"], contents=contents, request_context=context)
+            )
+        return {"facts": self._count(request["bank"])}
+
+    def recall(self, request: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """What is recalled of a bank with so many ``facts`` for a ``question``, best first, up to ``max_tokens``."""
+        engine = self._opened()  # before anything of the package is imported: it reads its settings then
+        from hindsight_api.engine.memory_engine import Budget
+
+        held = self._count(request["bank"])
+        if held != request["facts"]:
+            raise LookupError(f"bank {request['bank']} holds {held} facts and not {request['facts']}: it was changed or lost")
+        recalled = LOOP.run_until_complete(
+            engine.recall_async(
+                request["bank"],
+                request["question"],
+                budget=Budget.HIGH,
+                max_tokens=request["max_tokens"],
+                fact_type=FACT_TYPES,
+                question_date=datetime.fromisoformat(request["date"]),
+                request_context=_context(),
+            )
+        )
+        return [{"text": fact.text, "document": fact.document_id, "type": fact.fact_type} for fact in recalled.results]
+
+    def close(self) -> None:
+        """Stop the engine and the database."""
+        if self._engine is not None:
+            LOOP.run_until_complete(self._engine.close())
+            self._engine = None
+        self._database.stop()
+
+    def stop_at_once(self) -> None:
+        """Stop the database alone, from any thread."""
+        self._database.stop()
+
+    def _opened(self) -> Any:
+        if self._engine is None:
+            os.environ["HINDSIGHT_API_DATABASE_URL"] = self._database.start()
+            from hindsight_api import MemoryEngine
+
+            engine = MemoryEngine()
+            LOOP.run_until_complete(engine.initialize())
+            self._engine = engine
+        return self._engine
+
+    def _count(self, bank: str) -> int:
+        async def count() -> int:
+            import asyncpg
+
+            connection = await asyncpg.connect(os.environ["HINDSIGHT_API_DATABASE_URL"])
+            try:
+                query = "select count(*) from memory_units where bank_id = $1 and fact_type = any($2)"
+                return int(await connection.fetchval(query, bank, FACT_TYPES))
+            finally:
+                await connection.close()
+
+        return LOOP.run_until_complete(count())
+
+
+def _context() -> Any:
+    from hindsight_api.models import RequestContext
+
+    return RequestContext(internal=True)
+
+
+def main() -> None:
+    """Serve until the driver is done."""
+    asyncio.set_event_loop(LOOP)
+    banks = Banks()
+    serve({"retain": banks.retain, "recall": banks.recall}, at_end=banks.close, on_death=banks.stop_at_once)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,160 @@
+"""Hindsight: what is given to the package, and the package really running with its own database, where it is installed."""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from mesa_pipeline.baselines import BaselineContext
+from mesa_pipeline.baselines.environments import WorkerEnvironment
+from mesa_pipeline.baselines.hindsight import Bank, Hindsight, cut_middle
+from mesa_pipeline.config import Settings
+from mesa_pipeline.errors import MissingDependency, ModelError, SystemFailure
+from mesa_pipeline.llm.metering import MeteredEmbedder, metered, metered_chat
+from mesa_pipeline.llm.scripted import ScriptedModel
+from mesa_pipeline.structures.records import serialize_step
+from mesa_pipeline.types import Step, Trajectory
+from tests.contracts.test_baselines import Words
+from tests.contracts.test_structures import HashingEmbedder, bytes_of, through_disk
+
+HISTORY = Trajectory("t", "tidy", tuple(Step(n, f"open box{n}", f"a cup{n} is there") for n in range(6)))
+OTHER = Trajectory("other", "tidy", tuple(Step(n, f"open crate{n}", f"a mug{n} is there") for n in range(3)))
+
+
+class Extractor:
+    """Replies with the observations it is shown as world facts, or with what it is told to."""
+
+    def __init__(self) -> None:
+        self.instead: Any = None
+
+    def __call__(self, messages: Any, seed: int) -> Any:
+        if self.instead is not None:
+            return self.instead
+        shown = [line.partition("Observation: ")[2] for line in messages[-1].content.splitlines() if "Observation: " in line]
+        absent = {"when": "N/A", "where": "N/A", "who": "N/A", "why": "N/A"}
+        facts = [
+            {"what": text, **absent, "fact_kind": "conversation", "fact_type": "world", "entities": [{"text": text.split()[1]}]}
+            for text in shown
+        ]
+        return json.dumps({"facts": facts})
+
+
+def system(settings: Settings, reply: Any, environments: Path, scratch: Path) -> Hindsight:
+    section = settings.baselines.hindsight.model_copy(update={"document_chars": 120, "seconds": 600})
+    changed = settings.model_copy(update={"baselines": settings.baselines.model_copy(update={"hindsight": section})})
+    embedder = MeteredEmbedder(HashingEmbedder(), Words())
+    chat = metered_chat(lambda role, schema, max_tokens: ScriptedModel(reply))
+    return Hindsight.create(
+        BaselineContext(changed, lambda: embedder, Words(), chat, environments=environments, scratch=scratch)
+    )
+
+
+def test_the_middle_of_a_long_history_is_left_out() -> None:
+    sizes = len(serialize_step(HISTORY.steps[0]).text)
+    assert cut_middle(HISTORY.steps, 6 * sizes).steps == HISTORY.steps
+    cut = cut_middle(HISTORY.steps, 4 * sizes + 1)
+    assert [step.index for step in cut.steps] == [0, 1, 4, 5]
+    assert cut.truncated
+    assert cut_middle((), 10).steps == ()
+
+
+def test_without_its_environment_it_says_how_to_make_one(settings: Settings, tmp_path: Path) -> None:
+    with pytest.raises(MissingDependency, match="mesa baselines install hindsight"):
+        system(settings, Extractor(), tmp_path, tmp_path).build(HISTORY)
+
+
+def test_an_empty_history_needs_no_package(settings: Settings, tmp_path: Path) -> None:
+    made = system(settings, Extractor(), tmp_path, tmp_path)
+    assert made.retrieve(made.build(Trajectory("t", "", ())), "anything").is_empty
+
+
+@pytest.fixture(scope="module")
+def extractor() -> Extractor:
+    return Extractor()
+
+
+@pytest.fixture(scope="module")
+def running(settings: Settings, extractor: Extractor, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hindsight]:
+    """The package, where MESA_ENVIRONMENTS names a folder with its environment; one process and one database for all."""
+    folder = os.environ.get("MESA_ENVIRONMENTS")
+    if not folder or not WorkerEnvironment("hindsight", Path(folder)).is_made:
+        pytest.skip("set MESA_ENVIRONMENTS to the folder `environments` where `mesa baselines install hindsight` made one")
+    made = system(settings, extractor, Path(folder), tmp_path_factory.mktemp("hindsight"))
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def bank(running: Hindsight) -> Bank:
+    return running.build(HISTORY)
+
+
+@pytest.mark.timeout(900)
+def test_it_retains_and_recalls(running: Hindsight, bank: Bank) -> None:
+    assert bank.facts == 6
+    assert len(bank.documents) == 3
+    with metered() as meter:
+        evidence = running.retrieve(bank, "Where is cup4?")
+    assert meter.cost.calls == 0
+    assert meter.cost.embedded_texts == 1
+    assert any("cup4" in item.text and 4 in item.steps for item in evidence.items)
+
+
+@pytest.mark.timeout(900)
+def test_the_order_of_questions_does_not_matter_and_banks_are_apart(running: Hindsight, bank: Bank) -> None:
+    with metered() as meter:
+        other = running.build(OTHER)
+    assert meter.cost.calls == len(other.documents)
+    first, second = "Where is cup1?", "Where is mug2, and cup5?"
+    before = running.retrieve(bank, first)
+    assert not any("mug" in item.text for item in running.retrieve(bank, second).items)
+    assert not any("cup" in item.text for item in running.retrieve(other, second).items)
+    assert running.retrieve(bank, first) == before
+    assert running.retrieve(running.decode(through_disk(running.encode(bank))), first) == before
+
+
+@pytest.mark.timeout(900)
+def test_building_again_changes_nothing(running: Hindsight, bank: Bank) -> None:
+    before = running.retrieve(bank, "Where is cup1?")
+    again = running.build(HISTORY)
+    assert bytes_of(running.encode(again)) == bytes_of(running.encode(bank))
+    assert running.retrieve(again, "Where is cup1?") == before
+
+
+@pytest.mark.timeout(900)
+def test_a_bank_that_is_not_there_is_a_failure_and_not_an_empty_memory(running: Hindsight) -> None:
+    with pytest.raises(SystemFailure, match="changed or lost"):
+        running.retrieve(Bank("unknown", 3, ((0,),), False), "Where is cup1?")
+
+
+@pytest.mark.timeout(900)
+def test_a_model_that_fails_is_a_failure_and_not_a_memory(running: Hindsight, extractor: Extractor) -> None:
+    extractor.instead = ModelError("busy")
+    try:
+        with pytest.raises((ModelError, SystemFailure), match="busy"):
+            running.build(Trajectory("t2", "", HISTORY.steps[:1]))
+    finally:
+        extractor.instead = None
+
+
+@pytest.mark.timeout(900)
+def test_it_listens_on_the_loopback_alone_and_ends_with_its_worker(running: Hindsight, bank: Bank) -> None:
+    started = [process for process in psutil.process_iter() if _mentions(process, str(running._scratch))]
+    assert started
+    listening = [c for process in started for c in process.net_connections("inet") if c.status == psutil.CONN_LISTEN]
+    assert {connection.laddr.ip for connection in listening} <= {"127.0.0.1"}
+    running.close()
+    psutil.wait_procs(started, timeout=60)
+    assert not any(process.is_running() for process in started)
+    assert any("cup4" in item.text for item in running.retrieve(bank, "Where is cup4?").items)  # it starts again
+
+
+def _mentions(process: psutil.Process, folder: str) -> bool:
+    try:
+        return any(folder in part for part in process.cmdline())
+    except psutil.Error:
+        return False
