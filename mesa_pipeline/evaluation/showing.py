@@ -76,9 +76,9 @@ class Showing:
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Self:
         """Inverse of ``to_json``."""
-        texts = (np.array(value[name], dtype=object) for name in ("questions", "episodes", "domains"))
+        questions, episodes, domains = (np.array(value[name], dtype=object) for name in ("questions", "episodes", "domains"))
         scores = np.array([math.nan if score is None else score for score in value["scores"]], dtype=float)
-        return cls(*texts, scores, np.array(value["tokens"], dtype=float))
+        return cls(questions, episodes, domains, scores, np.array(value["tokens"], dtype=float))
 
 
 @dataclass(frozen=True)
