@@ -1,0 +1,73 @@
+"""What building each system's memory of a trajectory takes (paper, Table 8)."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mesa_pipeline.llm.metering import Cost
+
+
+@dataclass(frozen=True)
+class BuildCost:
+    """One system's builds; every mean is over the trajectories with a note of what theirs took.
+
+    Attributes:
+        code: Of the system.
+        title: Its name in tables.
+        trajectories: How many there are.
+        seconds: Mean wall seconds, as noted when they were built.
+        median_seconds: Their median.
+        calls: Mean replies of language models.
+        prompt_tokens: Mean tokens these were sent.
+        completion_tokens: Mean tokens of what they replied.
+        embedded_tokens: Mean tokens turned into vectors.
+        notes: How often something worth counting happened, over all trajectories.
+    """
+
+    code: str
+    title: str
+    trajectories: int
+    seconds: float
+    median_seconds: float
+    calls: float
+    prompt_tokens: float
+    completion_tokens: float
+    embedded_tokens: float
+    notes: Mapping[str, int]
+
+
+def build_cost(code: str, title: str, costs: Sequence[Cost]) -> BuildCost:
+    """The means; NaN without any trajectory."""
+
+    def mean(value: Callable[[Cost], float]) -> float:
+        return float(np.mean([value(cost) for cost in costs])) if costs else float("nan")
+
+    total = sum(costs, Cost())
+    return BuildCost(
+        code=code,
+        title=title,
+        trajectories=len(costs),
+        seconds=mean(lambda cost: cost.seconds),
+        median_seconds=float(np.median([cost.seconds for cost in costs])) if costs else float("nan"),
+        calls=mean(lambda cost: cost.calls),
+        prompt_tokens=mean(lambda cost: cost.prompt_tokens),
+        completion_tokens=mean(lambda cost: cost.completion_tokens),
+        embedded_tokens=mean(lambda cost: cost.embedded_tokens),
+        notes=dict(sorted(total.notes.items())),
+    )
+
+
+def one_after_another(structures: Mapping[str, Mapping[str, Cost]]) -> list[Cost]:
+    """What all structures of a trajectory took together, for each trajectory that all of them have."""
+    return [sum((costs[key] for costs in structures.values()), Cost()) for key in _shared(structures)]
+
+
+def side_by_side(structures: Mapping[str, Mapping[str, Cost]]) -> list[Cost]:
+    """The longest of a trajectory's structures: what building them in parallel takes at least."""
+    return [max((costs[key] for costs in structures.values()), key=lambda cost: cost.seconds) for key in _shared(structures)]
+
+
+def _shared(structures: Mapping[str, Mapping[str, Cost]]) -> list[str]:
+    keys = [set(costs) for costs in structures.values()]
+    return sorted(set.intersection(*keys)) if keys else []
