@@ -14,7 +14,10 @@ BIN := .venv/bin
 UV := $(BIN)/uv
 INSTALLED := .venv/.installed
 DVC_INSTALLED := .venv-dvc/.installed
-SHOWN := dagster-graph dagster-plot-test_report dagster-check-not_worse_than_all mlflow-compare mlflow-history report-light
+WORKERS := mesa_pipeline/baselines/workers
+# Where the packages that some baselines wrap are tried: `make workers`, 1.4 GB.
+export MESA_ENVIRONMENTS ?= $(CURDIR)/.venv-workers/environments
+SHOWN := dagster-graph dagster-plot-test_report dagster-checks-subset_sweep_scores mlflow-compare mlflow-history report-light
 LOCK := pip compile --universal --python-version 3.11 --no-header --no-annotate --quiet
 
 export UV_FIND_LINKS ?= $(PIP_FIND_LINKS)
@@ -23,7 +26,7 @@ export DVC_NO_ANALYTICS := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run ui test screenshots check format dvc dvc-setup dvc-push dvc-pull dvc-remote lock clean
+.PHONY: help setup run ui test screenshots check format dvc dvc-setup workers dvc-push dvc-pull dvc-remote lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-11s %s\n", $$1, $$2 }'
@@ -59,6 +62,9 @@ dvc: $(INSTALLED) $(DVC_INSTALLED) ## Reproduce the pipeline under data version 
 
 dvc-setup: $(DVC_INSTALLED) ## Create DVC's own environment, .venv-dvc
 
+workers: $(INSTALLED) ## Create .venv-workers, what Mem0 and Hindsight run in when they are tested
+	$(BIN)/mesa baselines install mem0 hindsight --workspace .venv-workers
+
 dvc-push: $(DVC_INSTALLED) ## Store what dvc.lock names in the remote, a folder beside this clone unless changed
 	.venv-dvc/bin/dvc push $(ARGS)
 
@@ -71,9 +77,11 @@ dvc-remote: $(DVC_INSTALLED) ## Use another remote from now on in this clone (UR
 lock: | $(UV) ## Pin again what pyproject.toml asks for (ARGS="--upgrade" for newer releases)
 	echo hatchling | UV_FIND_LINKS= $(UV) $(LOCK) pyproject.toml - --extra dev --extra local-llm --output-file constraints.txt $(ARGS)
 	echo dvc==$(DVC_VERSION) | UV_FIND_LINKS= $(UV) $(LOCK) - --output-file constraints-dvc.txt $(ARGS)
+	for name in mem0 hindsight; do \
+	  UV_FIND_LINKS= $(UV) $(LOCK) $(WORKERS)/$$name.in --output-file $(WORKERS)/$$name.txt $(ARGS) || exit 1; done
 
-clean: ## Remove both environments (artifacts stay)
-	rm -rf .venv .venv-dvc
+clean: ## Remove the environments (artifacts stay)
+	rm -rf .venv .venv-dvc .venv-workers
 
 $(UV):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
