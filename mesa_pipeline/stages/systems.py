@@ -39,7 +39,7 @@ def baselines_of(settings: Settings, workspace: Path) -> dict[str, Baseline[Any]
         partial(_chosen_chat, settings, workspace),
         partial(_chosen_embedder, settings, workspace),
         structures_of(settings, workspace),
-        partial(_run_program, settings),
+        partial(run_confined, settings),
         environments=workspace / ENVIRONMENTS,
         scratch=workspace / SCRATCH,
     )
@@ -58,7 +58,13 @@ def _chosen_embedder(settings: Settings, workspace: Path, choice: EmbedderChoice
     return embedder_opener(settings.model_copy(update={"llm": chosen}), workspace)
 
 
-def _run_program(settings: Settings, program: str, trajectory: Trajectory) -> str:
+def run_confined(settings: Settings, program: str, trajectory: Trajectory) -> str:
+    """What a language model's program finds in a trajectory; see ``policies.sandbox.searching``.
+
+    Raises:
+        PolicyError: It is refused, failed, or overran a limit.
+        MissingDependency: This system cannot confine it.
+    """
     return search(open_sandbox(settings.policies.sandbox), settings.baselines.ama_agent.search, program, trajectory)
 
 

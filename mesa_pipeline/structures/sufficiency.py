@@ -128,7 +128,7 @@ def read_whole_verdict(reply: str) -> Verdict | None:
         wanted = _requested(match[2], below) if kind == "steps" else _plain(match[1], match[2])
         if wanted is not None:
             earlier = verdict.steps if verdict and kind == "steps" and after_request else ()
-            verdict = Verdict(kind, (*earlier, *wanted), "\n".join([match[2], *below]).strip(" \t\n:"))
+            verdict = Verdict(kind, (*earlier, *wanted), "\n".join([match[2], *below]).strip(" \t\n:*_`"))
             after_request = kind == "steps"
     return verdict
 

@@ -8,7 +8,13 @@ from hypothesis import strategies as st
 
 from mesa_pipeline.errors import ModelError
 from mesa_pipeline.llm.scripted import MISBEHAVIOURS, Script, ScriptedModel
-from mesa_pipeline.structures.sufficiency import LlmSufficiencyChecker, first_steps, read_verdict
+from mesa_pipeline.structures.sufficiency import (
+    LlmSufficiencyChecker,
+    Verdict,
+    first_steps,
+    read_verdict,
+    read_whole_verdict,
+)
 from mesa_pipeline.types import Step
 from tests.structures.models import always
 
@@ -166,3 +172,18 @@ def test_all_that_changes_a_request_is_part_of_the_identity() -> None:
         return repr(LlmSufficiencyChecker(always(ScriptedModel([], model)), limit, max_chars).identity())
 
     assert len({identity(*which) for which in (("a", 7, 100), ("b", 7, 100), ("a", 8, 100), ("a", 7, 200))}) == 4
+
+
+@pytest.mark.parametrize(
+    ("reply", "verdict"),
+    [
+        ("SUFFICIENT\nANSWER: a key", Verdict("sufficient", (), "a key")),
+        ("**NEED_CODE:** count the `keys`\nof all drawers", Verdict("code", (), "count the `keys`\nof all drawers")),
+        ("NEED_GRAPH: turn_5 before=2 after=1", Verdict("steps", (range(3, 7),), "turn_5 before=2 after=1")),
+        ("NEED_GRAPH: 4\nNEED_GRAPH: 7", Verdict("steps", (range(4, 5), range(7, 8)), "7")),
+        ("NEED_GRAPH: 4\nNEED_CODE", Verdict("code", (), "")),
+        ("INSUFFICIENT", None),
+    ],
+)
+def test_a_verdict_is_read_whole(reply: str, verdict: Verdict | None) -> None:
+    assert read_whole_verdict(reply) == verdict
