@@ -2,6 +2,7 @@
 
 A policy is one source file that defines ``select(state, q)`` and mostly ``fit(rows, ctx)``. ``Sandbox`` runs it: a fresh
 process imports what policies may use, forks a confined child for each job, and the host checks every byte that comes back.
+A program that searches one trajectory runs in the same way (``searching``; docs/decisions/0130).
 """
 
 from mesa_pipeline.errors import SandboxFailure
