@@ -14,14 +14,16 @@ from typing import Any
 from mlflow import MlflowClient
 from mlflow.entities import Metric, Param, Run
 from mlflow.exceptions import MlflowException
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
-from mesa_pipeline.errors import MissingDependency
+from mesa_pipeline.errors import MissingDependency, Unreachable
 
 MAX_PARAM_CHARS = 6000
 MAX_NAME_CHARS = 250
 NOT_IN_NAMES = re.compile(r"[^\w\-. /:]", re.ASCII)
 SQLITE_PREFIX = "sqlite:///"
+PASSING = frozenset({"INTERNAL_ERROR", "TEMPORARILY_UNAVAILABLE", "REQUEST_LIMIT_EXCEEDED"})
+"""Codes by which MLflow reports a server or database that does not answer, or has no time."""
 logging.getLogger("mlflow").setLevel(logging.WARNING)  # it announces each table it creates
 
 
@@ -36,16 +38,23 @@ def reachable(uri: str) -> Iterator[None]:
     """Say what to do where the place of record cannot be used.
 
     Raises:
-        MissingDependency: It cannot.
+        Unreachable: It does not answer now.
+        MissingDependency: It will not do later either.
     """
     try:
         yield
     except (MlflowException, SQLAlchemyError, OSError) as error:
         place = uri.partition("?")[0].rpartition("@")[2]  # what stands beside it may be a password, as may MLflow's own words
-        raise MissingDependency(
+        raise (Unreachable if _may_pass(error) else MissingDependency)(
             f"MLflow at {place} cannot be used ({type(error).__name__}); start it, correct tracking.uri, "
             "or go on without it: --set tracking.enabled=false"
         ) from None
+
+
+def _may_pass(error: Exception) -> bool:
+    if isinstance(error, MlflowException):
+        return error.error_code in PASSING
+    return isinstance(error, OperationalError | ConnectionError | TimeoutError)
 
 
 @contextmanager

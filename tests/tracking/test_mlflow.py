@@ -8,7 +8,7 @@ import pytest
 from mesa_pipeline.artifacts import Layout, RunningServices, exclusive
 from mesa_pipeline.artifacts.services import POLICIES_SHOWN, SERVICES
 from mesa_pipeline.config import TrackingSettings
-from mesa_pipeline.errors import MissingDependency
+from mesa_pipeline.errors import MissingDependency, Unreachable
 from mesa_pipeline.tracking import (
     CHALLENGER,
     CHAMPION,
@@ -179,6 +179,14 @@ def test_artifacts_lie_in_the_workspace(tracker: Tracker, client, policy: Tracke
 def test_an_unreachable_place_of_record_says_what_to_do_and_hides_the_password(layout: Layout):
     tracker = open_tracker(TrackingSettings(enabled=True, uri="nonsense://me:secret@host"), layout)
     with pytest.raises(MissingDependency, match=r"tracking\.enabled=false") as raised, tracker.search(SEARCH):
+        pass
+    assert "secret" not in str(raised.value)
+    assert not raised.value.transient, "it is no address, however often it is tried"
+
+
+def test_a_server_that_is_down_may_be_there_later(layout: Layout):
+    settings = TrackingSettings(enabled=True, uri="http://me:secret@127.0.0.1:1")
+    with pytest.raises(Unreachable, match=r"tracking\.enabled=false") as raised, open_tracker(settings, layout).search(SEARCH):
         pass
     assert "secret" not in str(raised.value)
 
