@@ -82,11 +82,7 @@ def show_command(options: Options) -> None:
 @reason_option
 @pipeline_options
 def promote_command(options: Options, seed: int | None, policy: Path | None, reason: str) -> None:
-    """Put a frozen policy in the champion's place by hand, whatever it is worth.
-
-    Raises:
-        UsageError: Neither a seed nor a folder was given, or both.
-    """
+    """Put a frozen policy in the champion's place by hand, whatever it is worth: name it with --seed or --policy."""
     if (seed is None) == (policy is None):
         raise click.UsageError("name the policy with either --seed or --policy")
     context = options.context()
