@@ -34,8 +34,8 @@ class ServicesRequest:
         return services_layout(self.workspace).root / "params.json"
 
     def write(self) -> None:
-        """Write it down."""
-        write_json(self.params_file, resolved(self.settings))
+        """Write it down, for this user alone: an address in the settings may hold a password."""
+        write_json(self.params_file, resolved(self.settings), private=True)
         value = {
             "data_paths": {name: str(path.absolute()) for name, path in self.data_paths.items()},
             "with_mlflow": self.with_mlflow,
