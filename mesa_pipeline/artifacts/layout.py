@@ -78,6 +78,10 @@ class Layout:
     def report(self) -> Path:
         return self.root / "report"
 
+    @property
+    def comparison(self) -> Path:
+        return self.root / "comparison"
+
     def timings(self, stage: str) -> Path:
         return self.root / "timings" / f"{stage}.jsonl"
 

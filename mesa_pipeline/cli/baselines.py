@@ -11,6 +11,7 @@ from mesa_pipeline.cli.options import Options, pipeline_options, settings_option
 from mesa_pipeline.cli.pipeline import perform
 from mesa_pipeline.cli.terminal import Terminal
 from mesa_pipeline.config import Settings
+from mesa_pipeline.stages.baseline_report import baseline_report
 from mesa_pipeline.stages.baselines import run_baseline
 from mesa_pipeline.stages.ingest import ingest
 from mesa_pipeline.stages.systems import ENVIRONMENTS
@@ -55,6 +56,13 @@ def run_command(options: Options, codes: tuple[str, ...]) -> None:
     Continues where an earlier run stopped, and does nothing that is done already.
     """
     perform(options, [ingest, *(partial(run_baseline, code=code) for code in codes or BASELINES)])
+
+
+@baselines_group.command("report")
+@pipeline_options
+def report_command(options: Options) -> None:
+    """Write the paper's tables and figures, with every system that was run, the paper's own figures in columns of their own."""
+    perform(options, [baseline_report])
 
 
 @baselines_group.command("install")

@@ -196,8 +196,12 @@ def grouped_standings(
     comparison: Comparison, group: Callable[[QuestionInfo], str | None]
 ) -> Mapping[str, tuple[SystemStanding, ...]]:
     """Every system on each group of test questions, groups by the alphabet; questions without a group are left out."""
-    names = sorted({name for part in comparison.held_out for q in part.questions if (name := group(q)) is not None})
-    return {name: standings_of(comparison, lambda question, name=name: group(question) == name) for name in names}
+
+    def of_group(name: str) -> tuple[SystemStanding, ...]:
+        return standings_of(comparison, lambda question: group(question) == name)
+
+    names = {name for part in comparison.held_out for question in part.questions if (name := group(question)) is not None}
+    return {name: of_group(name) for name in sorted(names)}
 
 
 class _Table:

@@ -10,6 +10,8 @@ from mesa_pipeline.outcomes import OutcomeMatrix
 from mesa_pipeline.reports import figures, metrics, tables, text
 from mesa_pipeline.reports.budget import budget_csv, budget_section
 from mesa_pipeline.reports.champion import champion_section
+from mesa_pipeline.reports.compared.inputs import ComparedInputs
+from mesa_pipeline.reports.compared.page import systems_section
 from mesa_pipeline.reports.comparing import budget_curve_csv, search_curve_csv, subset_points_csv
 from mesa_pipeline.reports.cost_figure import cost_figure
 from mesa_pipeline.reports.credit import credit_section
@@ -42,6 +44,7 @@ def make_report(inputs: ReportInputs) -> Report:
         _cost_section(inputs, swept, tested, found),
         budget_section(inputs.budgets),
         _comparison_section(found),
+        *((systems_section(ComparedInputs(inputs, inputs.compared)),) if inputs.compared else ()),
         *((judges_section(inputs.judged),) if inputs.judged else ()),
         ablations_section(inputs),
         search_section(inputs),

@@ -3,17 +3,37 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from mesa_pipeline.config import EvaluationSettings
 from mesa_pipeline.datasets.splits import Split
 from mesa_pipeline.evaluation.budget import BudgetCurve
+from mesa_pipeline.evaluation.compared_systems import Comparison
 from mesa_pipeline.evaluation.credit_summary import CreditSummary
 from mesa_pipeline.evaluation.held_out import TestResult
 from mesa_pipeline.evaluation.ladder import Rung
 from mesa_pipeline.evaluation.nights import ChampionHistory
 from mesa_pipeline.evaluation.panel import JudgedSeed
 from mesa_pipeline.evaluation.statistics import Interval
+from mesa_pipeline.evaluation.system_costs import BuildCost
 from mesa_pipeline.llm.ledger import Spending
 from mesa_pipeline.outcomes import OutcomeMatrix
 from mesa_pipeline.reports.search_findings import SearchFinding
+
+
+@dataclass(frozen=True)
+class ComparedSystems:
+    """MESA and the systems that were run beside it.
+
+    Attributes:
+        scored: All systems, by the reward of the settings.
+        f1: The same answers by token F1, whatever the reward was.
+        builds: What building took, in the order of the table.
+        evaluation: Bootstrap settings.
+    """
+
+    scored: Comparison
+    f1: Comparison
+    builds: tuple[BuildCost, ...]
+    evaluation: EvaluationSettings
 
 
 @dataclass(frozen=True)
@@ -34,6 +54,8 @@ class ReportInputs:
         searches: The finished search of each split seed.
         ablations: Tests of the policies of each ablation, by its name.
         ladder: Every row of the tests and every ablation, compared with all five and with the frozen policy.
+        answered: Fingerprints of the answers of each system that was run beside MESA, by its code; empty where none was.
+        compared: Those systems and MESA side by side; ``None`` where none was run, or no policy was tested.
         judged: What further judges made of the test answers, for each seed with judgements; all by the same judges.
         spending: What language models behind endpoints cost, by phase and model; empty where none was asked.
         champion: The nights of the dataset's champions; without any before the first.
@@ -53,6 +75,8 @@ class ReportInputs:
     searches: tuple[SearchFinding, ...] = ()
     ablations: Mapping[str, tuple[TestResult, ...]] = field(default_factory=dict)
     ladder: tuple[Rung, ...] = ()
+    answered: Mapping[str, str] = field(default_factory=dict)
+    compared: ComparedSystems | None = None
     judged: tuple[JudgedSeed, ...] = ()
     spending: tuple[Spending, ...] = ()
     champion: ChampionHistory = field(default_factory=ChampionHistory)

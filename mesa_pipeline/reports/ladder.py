@@ -31,9 +31,9 @@ LADDER_COLUMNS = (
 
 def ladder_table(rungs: Sequence[Rung]) -> Table:
     """Structures read, tokens and score of every row, and its differences to all five and to the frozen policy."""
-    ordered = _ordered(rungs)
-    level = next((text.confidence(rung.versus_all.confidence) for rung in ordered if rung.versus_all), "")
-    seeds = max(rung.summary.score.n for rung in ordered)
+    found = ordered(rungs)
+    level = next((text.confidence(rung.versus_all.confidence) for rung in found if rung.versus_all), "")
+    seeds = max(rung.summary.score.n for rung in found)
     columns = (
         Column("Selection", "left"),
         Column("# structures"),
@@ -43,7 +43,7 @@ def ladder_table(rungs: Sequence[Rung]) -> Table:
         Column("Interval", unit=level),
         Column("Difference to MESA", unit="x100"),
         Column("Interval", unit=level),
-        *((Column("Seeds"),) if any(rung.summary.score.n != seeds for rung in ordered) else ()),
+        *((Column("Seeds"),) if any(rung.summary.score.n != seeds for rung in found) else ()),
     )
     spread = f"mean ± sample standard deviation over {seeds} split seeds"
     over = spread if seeds > 1 else "one split seed, so no spread over seeds"
@@ -54,16 +54,17 @@ def ladder_table(rungs: Sequence[Rung]) -> Table:
         "search; lookups are fitted on the training questions; the oracle picks with hindsight."
     )
     return Table(
-        "ladder", "Selection compared and ablated", columns, tuple(_row(rung, len(columns)) for rung in ordered), caption
+        "ladder", "Selection compared and ablated", columns, tuple(_row(rung, len(columns)) for rung in found), caption
     )
 
 
 def ladder_csv(rungs: Sequence[Rung]) -> str:
     """One line a row, in the order of the table."""
-    return csv_text(LADDER_COLUMNS, [_line(rung) for rung in _ordered(rungs)])
+    return csv_text(LADDER_COLUMNS, [_line(rung) for rung in ordered(rungs)])
 
 
-def _ordered(rungs: Sequence[Rung]) -> list[Rung]:
+def ordered(rungs: Sequence[Rung]) -> list[Rung]:
+    """The rows of the table in their order: singles, selections without a search, ablations, MESA, the oracle."""
     first = [rung for rung in rungs if not rung.ablation and rung.summary.kind in FIRST_KINDS]
     ablations = [rung for rung in rungs if rung.ablation]
     own = [rung for rung in rungs if not rung.ablation and rung.summary.kind == "frozen"]

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, partial
 from typing import Any
 
-from mesa_pipeline.artifacts import Journal, Layout, Record, exclusive, fingerprint, is_current, read_records
+from mesa_pipeline.artifacts import Journal, Layout, Record, exclusive, fingerprint, is_current, read_header, read_records
 from mesa_pipeline.baselines import BASELINES
 from mesa_pipeline.config import Settings
 from mesa_pipeline.evaluation.systems import SystemOutcome, ask_system
@@ -81,13 +81,22 @@ def is_answered(context: StageContext, code: str, entry: EpisodeEntry) -> bool:
     return is_current(context.layout.answers(code, entry.key), answers_fingerprint(context, code, entry))
 
 
+def has_answers(context: StageContext, code: str, entry: EpisodeEntry) -> bool:
+    """Whether there are current outcomes of a baseline on the episode, though some may lack a score."""
+    expected = answers_fingerprint(context, code, entry)
+    header = read_header(context.layout.answers(code, entry.key)) or {}
+    return header.get("fingerprint") in (expected, f"incomplete:{expected}")
+
+
 def read_answers(context: StageContext, code: str) -> dict[str, SystemOutcome]:
-    """A baseline's current outcomes, by question id; those of episodes not asked yet are missing.
+    """A baseline's current outcomes, by question id; those of questions not asked yet are missing.
+
+    One that got no score is there, with the reason.
 
     Raises:
         ArtifactError: The episodes are not there yet.
     """
-    entries = [entry for entry in read_manifest(context.layout).episodes if is_answered(context, code, entry)]
+    entries = [entry for entry in read_manifest(context.layout).episodes if has_answers(context, code, entry)]
     records = (record for e in entries for record in read_records(context.layout.answers(code, e.key), _command(code)))
     seconds = read_timings(context.layout, _timing(code))
     return {record["question_id"]: _outcome(record, seconds) for record in records}

@@ -18,6 +18,7 @@ from mesa_pipeline.evaluation.held_out import TestResult, outcomes_sha256
 from mesa_pipeline.evaluation.ladder import ladder
 from mesa_pipeline.reports import ReportInputs, write_report
 from mesa_pipeline.stages.build import is_built
+from mesa_pipeline.stages.compare_systems import answered_systems, compared_systems
 from mesa_pipeline.stages.context import StageContext
 from mesa_pipeline.stages.models import open_reading, structures_of
 from mesa_pipeline.stages.night_page import read_history
@@ -34,7 +35,7 @@ from mesa_pipeline.stages.timings import read_timings
 from mesa_pipeline.types import Summary
 
 STAMP_FILE = "inputs.json"
-REPORT_VERSION = 8
+REPORT_VERSION = 9
 """Raised when the report says something else for the same inputs."""
 logger = logging.getLogger(__name__)
 
@@ -50,12 +51,12 @@ def report(context: StageContext) -> Summary:
     started = time.perf_counter()
     inputs = gather(context)
     page, stamp = context.layout.report / "report.html", context.layout.report / STAMP_FILE
-    stamped = {"fingerprint": _fingerprint(inputs), "measured": _measured(inputs)}
+    stamped = {"fingerprint": inputs_fingerprint(inputs), "measured": _measured(inputs)}
     kept = page.exists() and _is_current(_stamped(stamp), stamped)
     if not kept:
         from mesa_pipeline.reports.contents import make_report  # draws with matplotlib, which only a new report needs to load
 
-        made = make_report(_with_analyses(inputs, context))
+        made = make_report(analysed(inputs, context))
         with exclusive(context.layout):
             stamp.unlink(missing_ok=True)
             write_report(made, context.layout.report)
@@ -84,6 +85,7 @@ def gather(context: StageContext) -> ReportInputs:
         pooled=pooled_versus_all(tests, table.matrix, context.settings.evaluation) if tests else None,
         searches=searches,
         ablations={name: found for name, ablation in ablation_contexts(context).items() if (found := _tests(ablation, table))},
+        answered=answered_systems(context),
         judged=judged_seeds(context, tests),
         spending=read_spending(context.layout.workspace),
         champion=read_history(context.layout),
@@ -94,7 +96,7 @@ def gather(context: StageContext) -> ReportInputs:
     )
 
 
-def _with_analyses(inputs: ReportInputs, context: StageContext) -> ReportInputs:
+def analysed(inputs: ReportInputs, context: StageContext) -> ReportInputs:
     """The inputs with what follows from them and the settings alone, and takes longer than finding out that nothing changed."""
     if not inputs.tests:
         return inputs
@@ -105,6 +107,7 @@ def _with_analyses(inputs: ReportInputs, context: StageContext) -> ReportInputs:
         credit=summarise_credit(inputs.matrix, inputs.tests, context.settings),
         budgets=budget_curves(policies, inputs.matrix, labels, evaluation) if policies else (),
         ladder=ladder(inputs.tests, inputs.ablations, inputs.matrix, evaluation),
+        compared=compared_systems(context, list(inputs.answered), inputs.tests, inputs.matrix) if inputs.answered else None,
     )
 
 
@@ -190,7 +193,8 @@ def _failures(context: StageContext, manifest: Manifest, table: Table) -> tuple[
     return (*lines, *(f"question {question_id!r} has no outcome" for question_id in table.unswept))
 
 
-def _fingerprint(inputs: ReportInputs) -> str:
+def inputs_fingerprint(inputs: ReportInputs) -> str:
+    """Key of all that a report says but for what was measured on the way, such as seconds."""
     return fingerprint(
         REPORT_VERSION,
         inputs.provenance,
@@ -200,6 +204,7 @@ def _fingerprint(inputs: ReportInputs) -> str:
         [asdict(search) for search in inputs.searches],
         {name: [result.to_json() for result in results] for name, results in inputs.ablations.items()},
         [asdict(judged) for judged in inputs.judged],
+        dict(inputs.answered),
         asdict(inputs.champion),
         [asdict(split) for split in inputs.splits],
         inputs.failures,

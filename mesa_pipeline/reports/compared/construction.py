@@ -1,0 +1,53 @@
+"""What building a trajectory's memory takes, in the shape of the paper's Table 8."""
+
+from mesa_pipeline.evaluation.held_out import FROZEN_ROW
+from mesa_pipeline.evaluation.system_costs import BuildCost
+from mesa_pipeline.reports import text
+from mesa_pipeline.reports.cells import number_cell
+from mesa_pipeline.reports.compared.inputs import ComparedInputs
+from mesa_pipeline.reports.compared.systems import paper_cell, paper_note
+from mesa_pipeline.reports.document import Cell, Column, Row, Table
+from mesa_pipeline.reports.paper_figures import paper_figure
+
+
+def construction_table(inputs: ComparedInputs) -> tuple[Table, ...]:
+    """Table 8: seconds, calls and tokens of a trajectory's memory, each system as if built alone."""
+    built = [found for found in inputs.systems.builds if found.trajectories]
+    if not built:
+        return ()
+    columns = (
+        Column("System", "left"),
+        Column("Trajectories"),
+        Column("Mean", unit="s"),
+        Column("Median", unit="s"),
+        Column("Model calls", unit="mean"),
+        Column("Prompt tokens", unit="mean"),
+        Column("Completion tokens", unit="mean"),
+        Column("Embedded tokens", unit="mean"),
+        Column("Noted while building", "left"),
+        Column("Paper", unit="s"),
+    )
+    caption = (
+        "For each trajectory, as noted when its memory was built; what a system shares with another counts for both, as if "
+        "each were built alone. Seconds are those of this machine, with whatever else it did then; replies that were kept "
+        f"count with the tokens they once took, but not with their time. {paper_note(8)}"
+    )
+    rows = tuple(_row(found) for found in built)
+    return (Table("table-8-construction", "Building a trajectory's memory", columns, rows, caption, sortable=True),)
+
+
+def _row(found: BuildCost) -> Row:
+    noted = "; ".join(f"{text.printable(name)}: {text.number(times)}" for name, times in found.notes.items())
+    cells = (
+        Cell(text.printable(found.title)),
+        number_cell(found.trajectories),
+        Cell(text.seconds(found.seconds), found.seconds),
+        Cell(text.seconds(found.median_seconds), found.median_seconds),
+        number_cell(found.calls, 1),
+        number_cell(found.prompt_tokens),
+        number_cell(found.completion_tokens),
+        number_cell(found.embedded_tokens),
+        Cell(noted),
+        paper_cell(paper_figure(8, found.code)),
+    )
+    return Row(cells, highlighted=found.code == FROZEN_ROW)

@@ -1,0 +1,60 @@
+"""Baseline report: the paper's tables and figures of MESA beside the systems that were run."""
+
+import time
+from collections.abc import Iterable
+from dataclasses import asdict
+
+from mesa_pipeline.artifacts import exclusive, fingerprint, read_json, write_sealed_json
+from mesa_pipeline.errors import ArtifactError
+from mesa_pipeline.stages.compare_systems import compared_systems
+from mesa_pipeline.stages.context import StageContext
+from mesa_pipeline.stages.report import analysed, gather, inputs_fingerprint
+from mesa_pipeline.stages.timings import read_costs
+from mesa_pipeline.subsets import STRUCTURE_CODES
+from mesa_pipeline.types import Summary
+
+STAMP_FILE = "inputs.json"
+REPORT_VERSION = 1
+"""Raised when the report says something else for the same inputs."""
+
+
+def baseline_report(context: StageContext) -> Summary:
+    """Write the comparison with other systems: a page, tables as Markdown, CSV and JSON, figures as SVG.
+
+    Does nothing when none of its inputs changed. Systems that were not run are said to be missing.
+
+    Raises:
+        ArtifactError: Nothing has been swept, or no policy has been tested.
+    """
+    from mesa_pipeline.reports.compared import PAGE, ComparedInputs, write_compared  # draws with matplotlib
+
+    started = time.perf_counter()
+    inputs = gather(context)
+    if not inputs.tests:
+        raise ArtifactError("no policy has been tested, so there is nothing to compare; run `mesa run` or `mesa test` first")
+    folder = context.layout.comparison
+    key = fingerprint("baseline report", REPORT_VERSION, inputs_fingerprint(inputs), _noted(context, inputs.answered))
+    kept = (folder / PAGE).exists() and _stamped(context).get("fingerprint") == key
+    if not kept:
+        inputs = analysed(inputs, context)
+        systems = inputs.compared or compared_systems(context, (), inputs.tests, inputs.matrix)
+        with exclusive(context.layout):
+            (folder / STAMP_FILE).unlink(missing_ok=True)
+            verdict = write_compared(ComparedInputs(inputs, systems), folder)
+            write_sealed_json(folder / STAMP_FILE, {"fingerprint": key, "verdict": verdict})
+    facts: dict[str, object] = {"verdict": _stamped(context)["verdict"], "page": str(folder / PAGE)}
+    return Summary("baseline report", int(not kept), int(kept), time.perf_counter() - started, facts=facts)
+
+
+def _noted(context: StageContext, codes: Iterable[str]) -> str:
+    """Fingerprint of what builds were noted to take."""
+    noted = {code: read_costs(context.layout, f"build-{code}") for code in (*codes, *STRUCTURE_CODES)}
+    return fingerprint({code: {key: asdict(cost) for key, cost in costs.items()} for code, costs in noted.items()})
+
+
+def _stamped(context: StageContext) -> dict[str, str]:
+    try:
+        stamped: dict[str, str] = read_json(context.layout.comparison / STAMP_FILE, "mesa baselines report")
+    except ArtifactError:
+        return {}
+    return stamped
