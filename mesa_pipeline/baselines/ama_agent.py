@@ -75,7 +75,7 @@ class AmaAgent(Baseline[AgentMemory]):
             "cut to its beginning and end",
             "three verdicts and three programs, with no clock; a verdict that cannot be read ends the search",
             "a verdict is a line that begins with one; of a long range of turns a bounded number is read",
-            "programs run in the sandbox of policies; what one prints counts for nothing, what it returns is evidence",
+            "programs run in the sandbox of policies, and what one returns is evidence",
             "evidence is measured in tokens; the judge's answer is kept beside it",
         ),
     )
