@@ -9,9 +9,10 @@ from mesa_pipeline.defs.partitions import BY_DATASET, asset_by_dataset
 from mesa_pipeline.defs.resources import Pipeline
 from mesa_pipeline.defs.schedules import REPORTED
 from mesa_pipeline.defs.versions import Made, materialized
-from mesa_pipeline.stages.champion import challenge, challenger_folder, re_evaluate
+from mesa_pipeline.stages.champion import challenge, re_evaluate
 from mesa_pipeline.stages.night_page import PAGE, read_history
 from mesa_pipeline.stages.reigns import read_champion
+from mesa_pipeline.stages.tonight import challenger_folder
 
 
 @asset_by_dataset(deps=["subset_sweep_scores"], group_name="champion")

@@ -55,8 +55,8 @@ def question_rows(matrix: OutcomeMatrix, choices: Mapping[str, Sequence[int]]) -
                 "capability": question.qa_type or "",
                 "id": question.id,
                 **{f"reads: {name}": subsets.label(mask) for name, mask in masks.items()},
-                **{f"score: {name}": _rounded(scores[k, mask - 1]) for name, mask in masks.items()},
-                **{f"tokens: {name}": _rounded(tokens[k, mask - 1]) for name, mask in masks.items()},
+                **{f"score: {name}": rounded(scores[k, mask - 1]) for name, mask in masks.items()},
+                **{f"tokens: {name}": rounded(tokens[k, mask - 1]) for name, mask in masks.items()},
             }
         )
     return rows
@@ -91,17 +91,18 @@ def _policy_row(row: Comparison) -> dict[str, object]:
     worth, gain = row.evaluation, row.versus_all
     return {
         "policy": worth.name,
-        "score": _rounded(100 * worth.score),
-        "versus all": _rounded(100 * gain.mean),
-        "from": _rounded(100 * gain.low),
-        "to": _rounded(100 * gain.high),
-        "tokens": _rounded(worth.tokens),
-        "structures": _rounded(worth.structures),
-        "objective": _rounded(100 * worth.objective),
+        "score": rounded(100 * worth.score),
+        "versus all": rounded(100 * gain.mean),
+        "from": rounded(100 * gain.low),
+        "to": rounded(100 * gain.high),
+        "tokens": rounded(worth.tokens),
+        "structures": rounded(worth.structures),
+        "objective": rounded(100 * worth.objective),
         "questions": worth.n,
         "unscored": worth.unscored,
     }
 
 
-def _rounded(value: float) -> float | None:
+def rounded(value: float) -> float | None:
+    """A figure as tables show it; ``None`` for NaN."""
     return None if math.isnan(value) else round(float(value), 2)

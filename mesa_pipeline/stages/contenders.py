@@ -50,17 +50,25 @@ class Contender:
         trajectories = {trajectory for trajectory in self.made_on.values() if trajectory}
         return frozenset(e.id for e in entries if e.id not in self.made_on and e.trajectory not in trajectories)
 
+    def choices(self, asked: OutcomeMatrix, labels: bool) -> np.ndarray:
+        """Mask that it reads for each of n questions, shape ``(n,)``."""
+        return self.frozen.fitted.choices(policy_inputs(asked, labels)) if len(asked) else np.zeros(0, dtype=np.int64)
+
     def shown(self, matrix: OutcomeMatrix, episodes: frozenset[str], labels: bool) -> Shown:
         """What it yields on the questions of some episodes, and what reading all five structures does."""
-        asked = matrix.select(np.array([episode in episodes for episode in matrix.episode_ids], dtype=bool))
-        choices = self.frozen.fitted.choices(policy_inputs(asked, labels)) if len(asked) else np.zeros(0, dtype=np.int64)
+        asked = of_episodes(matrix, episodes)
         everything = np.full(len(asked), FULL_SUBSET, dtype=np.int64)
-        return Shown(Showing.of(asked, choices, self.frozen.name), Showing.of(asked, everything, "all"))
+        return Shown(Showing.of(asked, self.choices(asked, labels), self.frozen.name), Showing.of(asked, everything, "all"))
 
     def standing(self, shown: Shown, context: StageContext) -> Standing | None:
         """Its figures; ``None`` where no question has a score."""
         lambda_, confidence = context.settings.search.lambda_, context.settings.nightly.confidence
         return standing(self.frozen.name, self.frozen.manifest_sha256, shown.policy, shown.everything, lambda_, confidence)
+
+
+def of_episodes(matrix: OutcomeMatrix, episodes: frozenset[str]) -> OutcomeMatrix:
+    """The questions of some episodes."""
+    return matrix.select(np.array([episode in episodes for episode in matrix.episode_ids], dtype=bool))
 
 
 def episodes_of(frozen: FrozenPolicy, manifest: Manifest) -> dict[str, str]:

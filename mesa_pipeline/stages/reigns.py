@@ -108,6 +108,11 @@ class Throne:
         last = self._last()
         return last["night"]["key"] if last is not None and last["event"] == NIGHT else None
 
+    def challenged(self) -> int | None:
+        """Number of the reign before the last event: after a night, of the champion that the challenger was set against."""
+        events = list(self._log)
+        return events[-2]["tenure"] if len(events) > 1 else None
+
     def contested(self) -> tuple[Night, ...]:
         """The nights of the present reign in which a challenger was compared with its champion."""
         reign = self.reigning()

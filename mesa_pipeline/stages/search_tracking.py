@@ -99,12 +99,12 @@ def tracked_search(context: StageContext, seed: int, key: str, proposer: str) ->
         "profile": context.settings.profile_label,
         "package_version": __version__,
     }
-    return TrackedSearch(context.dataset, seed, key, params, context.layout.ablation or "")
+    return TrackedSearch(context.dataset, seed, key, params, _variation(context))
 
 
 def recorded_search(context: StageContext, seed: int, result: Mapping[str, Any]) -> TrackedSearch:
     """A finished search as the tracker knows it, told from its ``search.json``: settings may have changed since."""
-    return TrackedSearch(context.dataset, seed, result["fingerprint"], result.get("tracked", {}), context.layout.ablation or "")
+    return TrackedSearch(context.dataset, seed, result["fingerprint"], result.get("tracked", {}), _variation(context))
 
 
 def entry_metrics(entry: ArchiveEntry) -> Mapping[str, float | None]:
@@ -145,6 +145,10 @@ def progress_metrics(progress: SearchProgress) -> Mapping[str, float | None]:
     for arm in progress.arms:
         figures |= {f"pulls/{arm.direction}": float(arm.pulls), f"value/{arm.direction}": 100 * arm.value}
     return figures
+
+
+def _variation(context: StageContext) -> str:
+    return "nightly" if context.layout.nightly else context.layout.ablation or ""
 
 
 def _of_entry(entry: ArchiveEntry) -> TrackedCandidate:

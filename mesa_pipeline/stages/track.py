@@ -18,6 +18,7 @@ from mesa_pipeline.policies.sandbox import open_sandbox
 from mesa_pipeline.search.archive import Archive
 from mesa_pipeline.search.freeze import load_frozen
 from mesa_pipeline.search.loop import SearchPlan, SearchProgress, unwatched
+from mesa_pipeline.stages.champion import tell_night
 from mesa_pipeline.stages.comparison_tracking import tracked_test
 from mesa_pipeline.stages.context import StageContext
 from mesa_pipeline.stages.optimize import FROZEN_FOLDER, aliases_of, read_archive, read_frozen, read_result
@@ -112,6 +113,8 @@ class _Search:
         return self._record_test(tracker) or run.is_new
 
     def _record_test(self, tracker: Tracker) -> bool:
+        if self.context.layout.nightly:
+            return self._record_night(tracker)
         if not self.context.layout.test(self.seed).exists():
             return False
         tested, result = read_test(self.context, self.seed), read_result(self.context, self.seed)
@@ -119,6 +122,13 @@ class _Search:
             return False
         search = recorded_search(self.context, self.seed, result)
         return tracker.test(search, tracked_test(tested, self._tested_on(tested.receipt)))
+
+    def _record_night(self, tracker: Tracker) -> bool:
+        try:
+            return tell_night(replace(self.context, layout=replace(self.context.layout, nightly=False)), tracker)
+        except ArtifactError as error:
+            logger.info("%s is recorded without its night: %s", self.name, error)
+            return False
 
     def _tested_on(self, receipt: Receipt) -> OutcomeMatrix | None:
         """The outcomes of a test; ``None`` where there are others by now, or none that the settings as they are go with."""

@@ -24,7 +24,9 @@ from mesa_pipeline.stages.optimize import FROZEN_FOLDER, optimize
 from mesa_pipeline.stages.reigns import Throne, read_champion
 from mesa_pipeline.stages.split import read_split
 from mesa_pipeline.stages.storage import read_manifest
-from mesa_pipeline.tracking import NullSearchRun, NullTracker, TrackedPolicy, TrackedSearch
+from mesa_pipeline.stages.tonight import challenger_folder
+from mesa_pipeline.stages.track import track
+from mesa_pipeline.tracking import NullSearchRun, NullTracker, TrackedPolicy, TrackedSearch, TrackedTest
 from mesa_pipeline.types import Step, Trajectory
 from tests.pipeline import copy_of
 from tests.stages.nights import at_night, context_of, last_night, night
@@ -35,14 +37,19 @@ DRAWER = Trajectory("mine", "Leave the house", (Step(0, "open drawer", "It holds
 
 
 class TellingTracker(NullTracker):
-    """Remembers which aliases were pointed at what."""
+    """Remembers which aliases were pointed at what, and what was told of nights."""
 
     def __init__(self) -> None:
         self.aliases: list[tuple[str, Path]] = []
+        self.tests: list[tuple[TrackedSearch, TrackedTest]] = []
 
     @contextmanager
     def search(self, search: TrackedSearch) -> Iterator["TellingRun"]:
         yield TellingRun(self.aliases)
+
+    def test(self, search: TrackedSearch, test: TrackedTest) -> bool:
+        self.tests.append((search, test))
+        return True
 
     def promote(self, search: TrackedSearch, policy: TrackedPolicy, alias: str) -> None:
         self.aliases.append((alias, policy.directory))
@@ -183,6 +190,32 @@ def test_a_better_challenger_takes_over_and_a_person_can_take_that_back(challeng
     assert champion is not None
     assert champion.folder == throne.frozen_folder(3)
     assert re_evaluate(evening, tracker, lambda: at_night(5)).facts["decision"] == "promoted"
+
+
+def test_a_night_is_told_with_what_champion_and_challenger_read_for_each_question(challenged: StageContext, tmp_path: Path):
+    evening, tracker = later(copy_of(challenged, tmp_path), SEARCHED), TellingTracker()
+    re_evaluate(evening, tracker, lambda: at_night(2))
+    ((search, told),) = tracker.tests
+    made, found = last_night(evening), last_night(evening).contest
+    challenger = load_frozen(challenger_folder(evening), open_sandbox(evening.settings.policies.sandbox))
+    assert (search.name, search.key) == ("search-seed-0-nightly", challenger.provenance.search)
+    assert told.tables["night"][0]["decision"] == "promoted"
+    assert told.metrics["night/difference"] == pytest.approx(100 * found.difference.mean)
+
+    questions = told.tables["night_questions"]
+    assert len(questions) == found.questions
+    assert {row["reads: champion"] for row in questions} == {"S+T+G+V+R"}, "the first champion reads everything"
+    assert {row["reads: challenger"] for row in questions} != {"S+T+G+V+R"}
+    policies = {row["role"]: row for row in told.tables["night_policies"]}
+    assert policies["challenger"]["policy"] == made.challenger.name
+    for role in ("champion", "challenger"):
+        scores = [row[f"score: {role}"] for row in questions if row[f"score: {role}"] is not None]
+        assert policies[role]["score"] == pytest.approx(sum(scores) / len(scores), abs=0.01)
+
+    re_evaluate(evening, tracker, lambda: at_night(3))
+    assert tracker.tests[1] == tracker.tests[0], "who took over is not set against itself"
+    track(evening, tracker)
+    assert tracker.tests[2] == (replace(search, params=tracker.tests[2][0].params), told), "told from what is kept"
 
 
 def test_a_challenger_is_called_so_and_the_first_seed_stands_for_the_champion_no_more(evening: StageContext):
