@@ -1,4 +1,4 @@
-"""What building each system's memory of a trajectory takes (paper, Table 8)."""
+"""What builds and questions take on average: a trajectory's memory in the paper's Table 8."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,25 +9,25 @@ from mesa_pipeline.llm.metering import Cost
 
 
 @dataclass(frozen=True)
-class BuildCost:
-    """One system's builds; every mean is over the trajectories with a note of what theirs took.
+class MeanCost:
+    """What a system's pieces of work took, such as its builds; every mean is over those with a note of it.
 
     Attributes:
         code: Of the system.
         title: Its name in tables.
-        trajectories: How many there are.
-        seconds: Mean wall seconds, as noted when they were built.
+        n: How many there are.
+        seconds: Mean wall seconds, as noted when the work was done.
         median_seconds: Their median.
         calls: Mean replies of language models.
         prompt_tokens: Mean tokens these were sent.
         completion_tokens: Mean tokens of what they replied.
         embedded_tokens: Mean tokens turned into vectors.
-        notes: How often something worth counting happened, over all trajectories.
+        notes: How often something worth counting happened, over all of them.
     """
 
     code: str
     title: str
-    trajectories: int
+    n: int
     seconds: float
     median_seconds: float
     calls: float
@@ -37,17 +37,17 @@ class BuildCost:
     notes: Mapping[str, int]
 
 
-def build_cost(code: str, title: str, costs: Sequence[Cost]) -> BuildCost:
-    """The means; NaN without any trajectory."""
+def mean_cost(code: str, title: str, costs: Sequence[Cost]) -> MeanCost:
+    """The means; NaN where there is nothing."""
 
     def mean(value: Callable[[Cost], float]) -> float:
         return float(np.mean([value(cost) for cost in costs])) if costs else float("nan")
 
     total = sum(costs, Cost())
-    return BuildCost(
+    return MeanCost(
         code=code,
         title=title,
-        trajectories=len(costs),
+        n=len(costs),
         seconds=mean(lambda cost: cost.seconds),
         median_seconds=float(np.median([cost.seconds for cost in costs])) if costs else float("nan"),
         calls=mean(lambda cost: cost.calls),

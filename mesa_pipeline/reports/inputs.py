@@ -13,7 +13,7 @@ from mesa_pipeline.evaluation.ladder import Rung
 from mesa_pipeline.evaluation.nights import ChampionHistory
 from mesa_pipeline.evaluation.panel import JudgedSeed
 from mesa_pipeline.evaluation.statistics import Interval
-from mesa_pipeline.evaluation.system_costs import BuildCost
+from mesa_pipeline.evaluation.system_costs import MeanCost
 from mesa_pipeline.llm.ledger import Spending
 from mesa_pipeline.outcomes import OutcomeMatrix
 from mesa_pipeline.reports.search_findings import SearchFinding
@@ -32,7 +32,7 @@ class ComparedSystems:
 
     scored: Comparison
     f1: Comparison
-    builds: tuple[BuildCost, ...]
+    builds: tuple[MeanCost, ...]
     evaluation: EvaluationSettings
 
 

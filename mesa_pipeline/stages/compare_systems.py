@@ -10,7 +10,7 @@ from mesa_pipeline.baselines import BASELINES
 from mesa_pipeline.evaluation.compared_systems import Answers, Comparison, Retrieval, compare_systems
 from mesa_pipeline.evaluation.held_out import FROZEN_ROW, TestResult
 from mesa_pipeline.evaluation.metrics import token_f1
-from mesa_pipeline.evaluation.system_costs import BuildCost, build_cost, one_after_another, side_by_side
+from mesa_pipeline.evaluation.system_costs import MeanCost, mean_cost, one_after_another, side_by_side
 from mesa_pipeline.evaluation.systems import SystemOutcome
 from mesa_pipeline.llm.metering import Cost
 from mesa_pipeline.outcomes import OutcomeMatrix, to_matrix
@@ -115,14 +115,14 @@ def _share(cost: Cost | None, questions: int) -> tuple[float, float]:
     return cost.prompt_tokens / questions, cost.calls / questions
 
 
-def _builds(context: StageContext, codes: Sequence[str]) -> tuple[BuildCost, ...]:
+def _builds(context: StageContext, codes: Sequence[str]) -> tuple[MeanCost, ...]:
     """Of the baselines in the order of the paper, of MESA's five structures together, and of each of them."""
     keys = {entry.key for entry in read_manifest(context.layout).episodes}
-    built = [build_cost(code, BASELINES[code].title, _present(build_costs(context, code), keys)) for code in codes]
+    built = [mean_cost(code, BASELINES[code].title, _present(build_costs(context, code), keys)) for code in codes]
     structures = {code: _only(read_costs(context.layout, f"build-{code}"), keys) for code in STRUCTURE_CODES}
-    together = build_cost(FROZEN_ROW, "MESA, five structures one after another", one_after_another(structures))
-    longest = build_cost(PARALLEL_ROW, "MESA, five structures side by side", side_by_side(structures))
-    alone = [build_cost(code, f"{code} {STRUCTURE_NAMES[code]}", list(found.values())) for code, found in structures.items()]
+    together = mean_cost(FROZEN_ROW, "MESA, five structures one after another", one_after_another(structures))
+    longest = mean_cost(PARALLEL_ROW, "MESA, five structures side by side", side_by_side(structures))
+    alone = [mean_cost(code, f"{code} {STRUCTURE_NAMES[code]}", list(found.values())) for code, found in structures.items()]
     return (*built, together, longest, *alone)
 
 

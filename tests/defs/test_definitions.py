@@ -10,6 +10,7 @@ import dagster as dg
 import pytest
 
 from mesa_pipeline.artifacts import read_header, read_records, write_records
+from mesa_pipeline.baselines import BASELINES
 from mesa_pipeline.config import load_settings
 from mesa_pipeline.datasets.splits import PARTS
 from mesa_pipeline.definitions import defs
@@ -24,12 +25,13 @@ GROUPS = {
     "search": {"optimized_policy", "policy_ablations"},
     "champion": {"challenger_policy", "champion_policy"},
     "reports": {"test_report", "comparison_report"},
+    "baselines": {f"{code}_answers" for code in BASELINES} | {"baseline_report"},
 }
 BY_SEED = {"split_partitions", "optimized_policy", "policy_ablations", "test_report"}
 IN_ORDER = (
     ["raw_trajectories", *sorted(GROUPS["structures"] - {"structure_evidence"}), "structure_evidence", "subset_sweep_scores"],
     ["split_partitions", "optimized_policy", "test_report"],
-    ["challenger_policy", "champion_policy", "comparison_report"],
+    ["challenger_policy", "champion_policy", "comparison_report", "bm25_answers"],
 )
 TINY = {
     "MESA_DATASETS__SYNTHETIC__EPISODES": "10",
@@ -148,6 +150,28 @@ def test_the_whole_graph_materialises_with_nothing_prepared(
     assert str(metadata_of(instance, "champion_policy")["plot_champion"].value).startswith("![")
 
 
+def test_systems_are_compared_with_what_they_cost(
+    definitions: dg.Definitions, instance: dg.DagsterInstance, pipeline: Pipeline
+):
+    assert materialize(definitions, instance, pipeline, ["baseline_report"], "synthetic").success
+    shown = metadata_of(instance, "baseline_report")
+    assert Path(str(shown["page"].value)).is_file()
+    assert "BM25" in str(shown["table_table-1-capabilities"].value)
+    assert str(shown["plot_figure-4-domains"].value).startswith("![")
+    asked = metadata_of(instance, "bm25_answers")
+    assert asked["made"].value == 10 * 4
+    assert 0 < float(str(asked["score"].value)) <= 1
+    assert "build, a trajectory" in str(asked["table_cost"].value)
+
+
+def test_a_wrapped_system_without_its_environment_names_the_command_that_makes_it(
+    definitions: dg.Definitions, instance: dg.DagsterInstance, pipeline: Pipeline
+):
+    result = materialize(definitions, instance, pipeline, ["mem0_answers"], "synthetic", raise_on_error=False)
+    (failure,) = [event for event in result.all_events if event.is_step_failure]
+    assert "mesa baselines install mem0" in str(failure.step_failure_data)
+
+
 def test_every_ablation_materialises_beside_its_search(
     definitions: dg.Definitions, instance: dg.DagsterInstance, pipeline: Pipeline
 ):
@@ -206,6 +230,24 @@ def test_at_night_only_what_was_materialised_once_is_brought_up_to_date(definiti
             definitions, instance, evaluation_time=evening + timedelta(hours=6), cursor=before.cursor
         )
         assert requested(night) == {"raw_trajectories": {"synthetic"}, "raw_memory": {"synthetic"}}
+
+
+def test_at_night_the_comparison_waits_for_the_systems_that_were_run_alone(definitions: dg.Definitions):
+    made = ["raw_trajectories", "bm25_answers", "baseline_report"]
+    with dg.DagsterInstance.ephemeral() as instance:
+        evening = datetime(2030, 1, 1, 22, 0)
+        first = dg.evaluate_automation_conditions(definitions, instance, evaluation_time=evening)
+        for key in made:
+            instance.report_runless_asset_event(dg.AssetMaterialization(key, partition="synthetic"))
+        before = dg.evaluate_automation_conditions(
+            definitions, instance, evaluation_time=evening + timedelta(minutes=1), cursor=first.cursor
+        )
+        night = dg.evaluate_automation_conditions(
+            definitions, instance, evaluation_time=evening + timedelta(hours=6), cursor=before.cursor
+        )
+    asked = {key: set(night.get_requested_partitions(dg.AssetKey(key))) for key in [*made, "mem0_answers"]}
+    assert before.total_requested == 0
+    assert asked == {**{key: {"synthetic"} for key in made}, "mem0_answers": set()}
 
 
 def requested(result: dg.EvaluateAutomationConditionsResult) -> Mapping[str, set[str]]:

@@ -2,7 +2,7 @@
 
 import math
 
-from mesa_pipeline.evaluation.system_costs import build_cost, one_after_another, side_by_side
+from mesa_pipeline.evaluation.system_costs import mean_cost, one_after_another, side_by_side
 from mesa_pipeline.llm.metering import Cost
 
 STRUCTURES = {
@@ -13,8 +13,8 @@ STRUCTURES = {
 
 def test_means_over_the_trajectories():
     costs = [Cost(seconds=1.0, calls=2, completion_tokens=4, notes={"odd": 1}), Cost(seconds=3.0, notes={"odd": 2})]
-    found = build_cost("x", "X", [*costs, Cost(seconds=8.0, embedded_tokens=3)])
-    assert (found.trajectories, found.seconds, found.median_seconds) == (3, 4.0, 3.0)
+    found = mean_cost("x", "X", [*costs, Cost(seconds=8.0, embedded_tokens=3)])
+    assert (found.n, found.seconds, found.median_seconds) == (3, 4.0, 3.0)
     assert (found.calls, found.completion_tokens, found.embedded_tokens) == (2 / 3, 4 / 3, 1.0)
     assert found.notes == {"odd": 3}
 
@@ -26,6 +26,6 @@ def test_structures_one_after_another_and_side_by_side():
 
 
 def test_nothing_noted_gives_no_figure():
-    found = build_cost("x", "X", one_after_another({}))
-    assert found.trajectories == 0
+    found = mean_cost("x", "X", one_after_another({}))
+    assert found.n == 0
     assert math.isnan(found.seconds)

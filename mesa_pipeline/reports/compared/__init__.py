@@ -88,7 +88,7 @@ def _standings(inputs: ComparedInputs) -> str:
         "f1": [asdict(found) for found in standings_of(inputs.systems.f1, settings=inputs.systems.evaluation)],
         "capabilities": _asdicts(inputs, lambda question: question.qa_type),
         "domains": _asdicts(inputs, lambda question: question.domain),
-        "builds": [asdict(found) for found in inputs.systems.builds if found.trajectories],
+        "builds": [asdict(found) for found in inputs.systems.builds if found.n],
     }
     return json.dumps(measured, indent=1, sort_keys=True, allow_nan=False) + "\n"
 

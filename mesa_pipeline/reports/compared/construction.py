@@ -1,7 +1,7 @@
 """What building a trajectory's memory takes, in the shape of the paper's Table 8."""
 
 from mesa_pipeline.evaluation.held_out import FROZEN_ROW
-from mesa_pipeline.evaluation.system_costs import BuildCost
+from mesa_pipeline.evaluation.system_costs import MeanCost
 from mesa_pipeline.reports import text
 from mesa_pipeline.reports.cells import number_cell
 from mesa_pipeline.reports.compared.inputs import ComparedInputs
@@ -12,7 +12,7 @@ from mesa_pipeline.reports.paper_figures import paper_figure
 
 def construction_table(inputs: ComparedInputs) -> tuple[Table, ...]:
     """Table 8: seconds, calls and tokens of a trajectory's memory, each system as if built alone."""
-    built = [found for found in inputs.systems.builds if found.trajectories]
+    built = [found for found in inputs.systems.builds if found.n]
     if not built:
         return ()
     columns = (
@@ -36,11 +36,11 @@ def construction_table(inputs: ComparedInputs) -> tuple[Table, ...]:
     return (Table("table-8-construction", "Building a trajectory's memory", columns, rows, caption, sortable=True),)
 
 
-def _row(found: BuildCost) -> Row:
+def _row(found: MeanCost) -> Row:
     noted = "; ".join(f"{text.printable(name)}: {text.number(times)}" for name, times in found.notes.items())
     cells = (
         Cell(text.printable(found.title)),
-        number_cell(found.trajectories),
+        number_cell(found.n),
         Cell(text.seconds(found.seconds), found.seconds),
         Cell(text.seconds(found.median_seconds), found.median_seconds),
         number_cell(found.calls, 1),
