@@ -61,7 +61,8 @@ class LongContext(Baseline[WholeHistory]):
         return cls(context.settings.baselines.long_context, context.counter)
 
     def build_identity(self) -> Mapping[str, Any]:
-        return {"version": VERSION, "room": self._room, "tokenizer": self._counter.name}
+        room = {"room": self._room, "break_tokens": self._settings.break_tokens}
+        return {"version": VERSION, "tokenizer": self._counter.name, **room}
 
     def retrieve_identity(self) -> Mapping[str, Any]:
         return {"version": VERSION}

@@ -42,10 +42,11 @@ def _packed(
     held: list[int] = []
     for step in steps:
         record = serialize_step(step).text
-        if records and size(BREAK.join([*records, record])) > room:
+        is_long = size(record) > room
+        if records and (is_long or size(BREAK.join([*records, record])) > room):
             passages.append(Passage(BREAK.join(records), tuple(held)))
             records, held = [], []
-        if size(record) > room:
+        if is_long:
             passages += (Passage(piece, (step.index,)) for piece in cut(record))
             continue
         records.append(record)

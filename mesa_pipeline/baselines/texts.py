@@ -5,6 +5,8 @@ from collections.abc import Callable
 from mesa_pipeline.llm import TokenCounter
 
 LEFT_OUT = "\n[...]\n"
+LIKELY_CHARS = 4
+"""Of a token: where looking for the end of so many tokens begins."""
 
 
 def pieces(text: str, size: int) -> list[str]:
@@ -24,12 +26,13 @@ def token_pieces(text: str, size: int, counter: TokenCounter) -> list[str]:
 
 def first_tokens(text: str, limit: int, counter: TokenCounter) -> str:
     """The longest beginning that has at most so many tokens."""
-    return text[: _longest(lambda chars: counter.count(text[:chars]) <= limit, len(text))]
+    return text[: _longest(lambda chars: counter.count(text[:chars]) <= limit, len(text), limit * LIKELY_CHARS)]
 
 
 def last_tokens(text: str, limit: int, counter: TokenCounter) -> str:
     """The longest end that has at most so many tokens."""
-    return text[len(text) - _longest(lambda chars: counter.count(text[len(text) - chars :]) <= limit, len(text)) :]
+    chars = _longest(lambda chars: counter.count(text[len(text) - chars :]) <= limit, len(text), limit * LIKELY_CHARS)
+    return text[len(text) - chars :]
 
 
 def head_and_tail(text: str, limit: int, head: float, counter: TokenCounter) -> str:
@@ -50,9 +53,15 @@ def head_and_tail(text: str, limit: int, head: float, counter: TokenCounter) -> 
     return first_tokens(text, first, counter) + LEFT_OUT + last_tokens(text, room - first, counter)
 
 
-def _longest(fits: Callable[[int], bool], most: int) -> int:
-    """Largest number from 0 to ``most`` that fits, where what is shorter than one that fits does too."""
-    low, high = 0, most
+def _longest(fits: Callable[[int], bool], most: int, likely: int) -> int:
+    """Largest number from 0 to ``most`` that fits, where what is shorter than one that fits does too.
+
+    Nothing is tried that is longer than ``likely`` or twice the answer: counting the tokens of all that follows, for each piece
+    of a long text, would take the square of its length.
+    """
+    low, high = 0, min(max(likely, 1), most)
+    while high < most and fits(high):
+        low, high = high, min(2 * high, most)
     while low < high:
         middle = (low + high + 1) // 2
         if fits(middle):

@@ -29,7 +29,7 @@ def asked(settings: Settings, *replies: Any, **changes: Any) -> Any:
 
 
 def test_two_requests_a_question_and_every_clue_is_looked_up(settings: Settings) -> None:
-    spans, queries = "look at thing3\nit is colour3 now", "- What is the colour of thing9?\nhm"
+    spans, queries = "Step 3 look at thing3\nit is colour3 now", "- What is the colour of thing9?\nhm"
     evidence, conversations, cost, _ = asked(settings, spans, queries, top_k=1, min_words=3)
     assert cost.calls == 2
     assert cost.notes == {"clues": 3}

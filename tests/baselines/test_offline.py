@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mesa_pipeline.baselines import BASELINES, BaselineContext
-from mesa_pipeline.baselines.texts import first_tokens, last_tokens, pieces
+from mesa_pipeline.baselines.texts import first_tokens, last_tokens, pieces, token_pieces
 from mesa_pipeline.config import Settings
 from mesa_pipeline.errors import ArtifactError
 from mesa_pipeline.types import Step, Trajectory
@@ -31,6 +31,28 @@ def test_texts_are_cut_to_size() -> None:
     assert last_tokens("one two three", 2, Words()).split() == ["two", "three"]
     assert first_tokens("one two", 5, Words()) == "one two"
     assert last_tokens("one", 0, Words()).strip() == ""
+
+
+class Letters:
+    """Counts characters, and how many it was shown in all."""
+
+    name = "letters"
+    shown = 0
+
+    def count(self, text: str) -> int:
+        self.shown += len(text)
+        return len(text)
+
+
+def test_a_long_text_is_cut_in_time_that_grows_with_its_length() -> None:
+    text, counter = "".join(chr(97 + n % 26) for n in range(100_003)), Letters()
+    found = token_pieces(text, 100, counter)
+    assert "".join(found) == text
+    assert {len(piece) for piece in found} == {100, 3}
+    assert counter.shown < 20 * len(text) * 4
+    for limit in (1, 7, 99_999, 100_003, 200_000):
+        assert first_tokens(text, limit, Letters()) == text[:limit]
+        assert last_tokens(text, limit, Letters()) == text[-limit:]
 
 
 def test_the_window_keeps_the_most_recent_history(settings: Settings) -> None:
