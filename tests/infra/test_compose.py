@@ -152,6 +152,14 @@ def test_the_image_is_given_what_its_build_copies_and_no_more():
     assert "USER mesa" in dockerfile
 
 
+def test_a_killed_run_is_continued_as_on_one_machine():
+    ours, here = (
+        yaml.safe_load(path.read_text()) for path in (COMPOSE / "dagster.yaml", REPOSITORY / "dagster_home/dagster.yaml")
+    )
+    assert ours["run_retries"] == here["run_retries"]
+    assert ours["run_monitoring"]["enabled"]
+
+
 @pytest.mark.skipif(shutil.which("docker-compose") is None, reason="no docker-compose program on the PATH")
 def test_compose_itself_accepts_the_file_and_refuses_to_start_without_a_password():
     plain = {"PATH": os.environ["PATH"]}
