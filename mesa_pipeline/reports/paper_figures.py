@@ -54,7 +54,7 @@ FIGURES = (
     PaperFigure(3, "V", OVERALL, 46.6, "Table 3", 0.4, 3500),
     PaperFigure(3, "R", OVERALL, 48.2, "Table 3", 0.5, 10_500),
     PaperFigure(3, "random", OVERALL, 56.7, "Table 3", 1.2, 11_400),
-    PaperFigure(3, "zero-shot", OVERALL, 61.4, "Table 3", 0.8, 11_200),
+    PaperFigure(3, "LLM zero-shot", OVERALL, 61.4, "Table 3", 0.8, 11_200),
     PaperFigure(3, "all", OVERALL, 63.7, "Table 3", 1.0, 18_700),
     PaperFigure(3, "route to one", OVERALL, 57.0, "Table 3", 3.2, 6800),
     PaperFigure(3, "without priors", OVERALL, 63.1, "Table 3", 2.3, 11_500),

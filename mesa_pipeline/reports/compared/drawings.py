@@ -73,7 +73,7 @@ def search_figure(inputs: ComparedInputs) -> tuple[Figure, ...]:
 def _describe(by_domain: Mapping[str, Mapping[str, SystemStanding]], shown: Sequence[str]) -> str:
     lines = []
     for name, found in by_domain.items():
-        known = [(found[code].title, score.mean) for code in shown if (score := found[code].score)]
+        known = [(text.printable(found[code].title), score.mean) for code in shown if (score := found[code].score)]
         scores = [f"{title} {text.score(mean, 1)}" for title, mean in known]
         lines.append(f"{text.printable(name)}: {', '.join(scores)}")
     return f"Scores of the systems by domain. {'; '.join(lines)}."
@@ -97,5 +97,5 @@ def _draw_system(axes: Axes, place: int, systems: int, standings: Sequence[Syste
         edgecolor=MARKER_EDGE,
         linewidth=0.5,
         error_kw={"ecolor": INK, "elinewidth": 1},
-        label=standings[0].title,
+        label=text.printable(standings[0].title),
     )

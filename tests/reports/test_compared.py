@@ -1,0 +1,121 @@
+"""The paper's tables and figures over made-up inputs; the arithmetic is tested where it is done."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mesa_pipeline.baselines import BASELINES
+from mesa_pipeline.evaluation.compared_systems import Answers, compare_systems
+from mesa_pipeline.evaluation.held_out import FROZEN_ROW
+from mesa_pipeline.evaluation.panel import Agreement, JudgedSeed, JudgeRow
+from mesa_pipeline.evaluation.system_costs import mean_cost
+from mesa_pipeline.evaluation.systems import SystemOutcome
+from mesa_pipeline.llm.metering import Cost
+from mesa_pipeline.outcomes import OutcomeMatrix
+from mesa_pipeline.reports.compared import REPORTS, ComparedInputs, write_compared
+from mesa_pipeline.reports.compared.systems import capabilities_table, domains_table, locomo_splits_table, locomo_table
+from mesa_pipeline.reports.document import Table
+from mesa_pipeline.reports.inputs import ComparedSystems, ReportInputs
+from mesa_pipeline.reports.paper_figures import FIGURES, MARGINS, MODELS, OVERALL
+from mesa_pipeline.subsets import STRUCTURE_CODES
+
+TESTED_ROWS = {*STRUCTURE_CODES, "random", "all", FROZEN_ROW, "LLM zero-shot", "route to one", "without priors", "without UCB"}
+HOSTILE = "\ud800 \u202e<script>|`x`\x00{{ 1 }}"
+
+
+def answers(matrix: OutcomeMatrix, code: str, share: float, title: str | None = None) -> Answers:
+    """A system that scores ``share`` of what all five structures score, and asks three times a question."""
+    outcomes = {
+        question.id: SystemOutcome(question.id, share * float(score), 900, "a", Cost(calls=3, prompt_tokens=4000))
+        for question, score in zip(matrix.questions, matrix.scores[:, -1], strict=True)
+    }
+    return Answers(code, title or BASELINES[code].title, outcomes)
+
+
+def compared(inputs: ReportInputs, settings, dataset: str = "ama_bench", title: str | None = None) -> ComparedInputs:
+    systems = [answers(inputs.matrix, "bm25", 0.9, title), answers(inputs.matrix, "memgpt", 0.8)]
+    found = compare_systems(inputs.tests, inputs.matrix, systems)
+    builds = (mean_cost("bm25", "BM25", [Cost(seconds=0.5)]), mean_cost("memgpt", "MemGPT", []))
+    evaluation = settings.evaluation.model_copy(update={"bootstrap_samples": 50})
+    return ComparedInputs(dataclasses.replace(inputs, dataset=dataset), ComparedSystems(found, found, builds, evaluation))
+
+
+@pytest.fixture(scope="module")
+def made(inputs: ReportInputs, settings) -> ComparedInputs:
+    return compared(inputs, settings)
+
+
+def cells(table: Table) -> dict[str, dict[str, str]]:
+    titles = [column.title for column in table.columns]
+    return {row.cells[0].text: dict(zip(titles, (cell.text for cell in row.cells), strict=True)) for row in table.rows}
+
+
+def test_rows_stand_in_the_papers_order_with_mesa_last(made: ComparedInputs) -> None:
+    (table,) = capabilities_table(made)
+    rows = cells(table)
+    assert list(rows)[: len(BASELINES)] == [baseline.title for baseline in BASELINES.values()]
+    assert list(rows)[-1] == "MESA"
+    assert [row.highlighted for row in table.rows].count(True) == 1
+    assert rows["A-Mem"]["Not asked"] == "not run"
+    assert rows["MemGPT"]["Query tokens"].startswith("4,900")
+    assert rows["MemGPT"]["Calls before the answer"].startswith("3.00")
+
+
+def test_the_papers_figures_have_columns_of_their_own(made: ComparedInputs) -> None:
+    (table,) = capabilities_table(made)
+    assert [column.title for column in table.columns if "Paper" in column.title] == ["Paper", "Paper, causal"]
+    assert (cells(table)["MESA"]["Paper"], cells(table)["BM25"]["Paper"]) == ("65.1 ± 0.8", "–")
+    assert "Qwen3-32B" in table.caption
+    _, margins = domains_table(made)
+    assert cells(margins)["SOFTWARE"]["Paper"] == "+15.5"
+    assert cells(margins)["Game"]["Paper"] == "−0.7"
+    assert cells(margins)["Game"]["Strongest other system"] == "BM25"
+
+
+def test_every_figure_of_the_paper_is_of_a_row_there_can_be() -> None:
+    for figure in FIGURES:
+        assert figure.table in MODELS
+        assert figure.source
+        assert figure.row in BASELINES or figure.row in TESTED_ROWS or figure.row.startswith("lookup by"), figure
+        assert figure.column in (OVERALL, "causal")
+    assert len({(figure.table, figure.row, figure.column) for figure in FIGURES}) == len(FIGURES)
+    assert len(MARGINS) == 6
+
+
+def test_locomo_has_its_own_tables(inputs: ReportInputs, settings) -> None:
+    found = compared(inputs, settings, "locomo")
+    assert capabilities_table(found) == ()
+    (first,), (over,) = locomo_table(found), locomo_splits_table(found)
+    assert "one split seed" in first.caption
+    assert "5 split seeds" in over.caption
+    assert cells(first)["MESA"]["Paper"] == "49"
+
+
+def test_judged_systems_stand_in_the_table_of_judges(made: ComparedInputs) -> None:
+    rows = tuple(JudgeRow("reward", system, 0.5, 4, 0) for system in (FROZEN_ROW, "all"))
+    judged = JudgedSeed(0, {"reward": "x"}, "m", "o", rows, (Agreement("reward", "y", 4, 0.5, None),))
+    found = dataclasses.replace(made, report=dataclasses.replace(made.report, judged=(judged,)))
+    assert [item.name for item in REPORTS["table-6"].make(found)] == ["table-6-judges", "table-6-agreement"]
+    assert REPORTS["table-6"].make(made) == ()
+
+
+def test_all_is_written_whatever_names_and_texts_hold(inputs: ReportInputs, settings, tmp_path: Path) -> None:
+    infos = tuple(dataclasses.replace(question, domain=f"{HOSTILE} {question.domain}") for question in inputs.matrix.questions)
+    hostile = dataclasses.replace(inputs, matrix=dataclasses.replace(inputs.matrix, questions=infos))
+    found = compared(hostile, settings, HOSTILE, title=HOSTILE)
+    stale = tmp_path / "tables" / "table-2-locomo.md"
+    stale.parent.mkdir()
+    stale.write_text("of another dataset")
+    write_compared(found, tmp_path)
+    page = (tmp_path / "baselines.html").read_text()
+    assert "<script>|" not in page
+    assert "\x00" not in page
+    assert not stale.exists()
+    for path in (tmp_path / "tables").glob("*.json"):
+        assert {"columns", "rows", "caption"} <= set(json.loads(path.read_text()))
+    measured = json.loads((tmp_path / "standings.json").read_text())
+    assert np.isfinite(measured["overall"][0]["score"][0])
+    assert (tmp_path / "figures" / "figure-4-domains.svg").exists()
