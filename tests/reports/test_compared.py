@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from mesa_pipeline.baselines import BASELINES
+from mesa_pipeline.config import Settings
 from mesa_pipeline.evaluation.compared_systems import Answers, compare_systems
 from mesa_pipeline.evaluation.held_out import FROZEN_ROW
 from mesa_pipeline.evaluation.panel import Agreement, JudgedSeed, JudgeRow
@@ -35,7 +36,7 @@ def answers(matrix: OutcomeMatrix, code: str, share: float, title: str | None = 
     return Answers(code, title or BASELINES[code].title, outcomes)
 
 
-def compared(inputs: ReportInputs, settings, dataset: str = "ama_bench", title: str | None = None) -> ComparedInputs:
+def compared(inputs: ReportInputs, settings: Settings, dataset: str = "ama_bench", title: str | None = None) -> ComparedInputs:
     systems = [answers(inputs.matrix, "bm25", 0.9, title), answers(inputs.matrix, "memgpt", 0.8)]
     found = compare_systems(inputs.tests, inputs.matrix, systems)
     builds = (mean_cost("bm25", "BM25", [Cost(seconds=0.5)]), mean_cost("memgpt", "MemGPT", []))
@@ -44,7 +45,7 @@ def compared(inputs: ReportInputs, settings, dataset: str = "ama_bench", title: 
 
 
 @pytest.fixture(scope="module")
-def made(inputs: ReportInputs, settings) -> ComparedInputs:
+def made(inputs: ReportInputs, settings: Settings) -> ComparedInputs:
     return compared(inputs, settings)
 
 
@@ -85,7 +86,7 @@ def test_every_figure_of_the_paper_is_of_a_row_there_can_be() -> None:
     assert len(MARGINS) == 6
 
 
-def test_locomo_has_its_own_tables(inputs: ReportInputs, settings) -> None:
+def test_locomo_has_its_own_tables(inputs: ReportInputs, settings: Settings) -> None:
     found = compared(inputs, settings, "locomo")
     assert capabilities_table(found) == ()
     (first,), (over,) = locomo_table(found), locomo_splits_table(found)
@@ -102,7 +103,7 @@ def test_judged_systems_stand_in_the_table_of_judges(made: ComparedInputs) -> No
     assert REPORTS["table-6"].make(made) == ()
 
 
-def test_all_is_written_whatever_names_and_texts_hold(inputs: ReportInputs, settings, tmp_path: Path) -> None:
+def test_all_is_written_whatever_names_and_texts_hold(inputs: ReportInputs, settings: Settings, tmp_path: Path) -> None:
     infos = tuple(dataclasses.replace(question, domain=f"{HOSTILE} {question.domain}") for question in inputs.matrix.questions)
     hostile = dataclasses.replace(inputs, matrix=dataclasses.replace(inputs.matrix, questions=infos))
     found = compared(hostile, settings, HOSTILE, title=HOSTILE)
