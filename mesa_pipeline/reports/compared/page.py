@@ -55,7 +55,7 @@ def _verdict(standings: Sequence[SystemStanding]) -> str:
     if best.behind.clusters > 1:
         ends = text.interval(best.behind.low, best.behind.high)
         gap += f", {text.confidence(best.behind.confidence)} interval {ends}"
-    return f"{said}; {which} run beside it, {best.title}, scores {_shown(best)} ({gap})."
+    return f"{said}; {which} run beside it, {text.printable(best.title)}, scores {_shown(best)} ({gap})."
 
 
 def _shown(standing: SystemStanding) -> str:
@@ -68,7 +68,7 @@ def _shown(standing: SystemStanding) -> str:
 def _notes(standings: Sequence[SystemStanding]) -> tuple[str, ...]:
     run = {found.code for found in standings}
     lacking = [baseline.title for code, baseline in BASELINES.items() if code not in run]
-    partly = [found.title for found in standings if found.unasked]
+    partly = [text.printable(found.title) for found in standings if found.unasked]
     return (
         "All systems share reader, reward, splits and token counter; only what they remember and return differs.",
         *((f"Not run: {', '.join(lacking)}.",) if lacking else ()),
@@ -80,7 +80,7 @@ def _key_figures(standings: Sequence[SystemStanding]) -> tuple[KeyFigure, ...]:
     best, mesa = strongest(standings), standings[-1]
     shown = [(mesa, "MESA, score x100")]
     if best is not None:
-        shown.append((best, f"{best.title}, strongest other, score x100"))
+        shown.append((best, f"{text.printable(best.title)}, strongest other, score x100"))
     return tuple(
         KeyFigure(
             _shown(found),

@@ -192,7 +192,7 @@ def _margins_table(inputs: ComparedInputs) -> tuple[Table, ...]:
         printed = MARGINS.get(domain)
         cells = (
             Cell(text.printable(domain, NAME_CHARS)),
-            Cell(best.title),
+            Cell(text.printable(best.title)),
             score_cell(best.score),
             score_cell(mesa),
             Cell(text.difference(margin), margin),
