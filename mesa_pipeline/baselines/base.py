@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, Self, TypeVar
 
 from mesa_pipeline.config import ChatChoice, EmbedderChoice, Settings
-from mesa_pipeline.errors import MissingDependency
+from mesa_pipeline.errors import ArtifactError, MissingDependency
 from mesa_pipeline.llm import Embedder, OpenChat, TokenCounter, no_chat
 from mesa_pipeline.structures.base import MemoryStructure, MemorySystem
 from mesa_pipeline.types import Trajectory
@@ -96,6 +96,16 @@ class BaselineContext:
         """The embedder that a baseline's settings choose."""
         chosen = choice.embedder or choice.changes
         return self.choose_embedder(choice) if self.choose_embedder and chosen else self.embedder
+
+
+def check_embedder(made_with: str, embedder: Embedder) -> None:
+    """See that a memory is asked by the embedder it was made with.
+
+    Raises:
+        ArtifactError: It is another one; names both.
+    """
+    if made_with != embedder.name:
+        raise ArtifactError(f"this memory was built with embedder {made_with!r}, not {embedder.name!r}; build it again")
 
 
 class Baseline(MemorySystem[M]):

@@ -10,8 +10,9 @@ from typing import Any, ClassVar, Self
 from mesa_pipeline.artifacts import fingerprint
 from mesa_pipeline.baselines.base import Baseline, BaselineContext, Provenance
 from mesa_pipeline.baselines.environments import WorkerEnvironment
+from mesa_pipeline.baselines.hindsight_documents import documents_of
 from mesa_pipeline.baselines.model_proxy import ModelProxy
-from mesa_pipeline.baselines.passages import Passage, packed
+from mesa_pipeline.baselines.passages import Passage
 from mesa_pipeline.baselines.worker import Worker
 from mesa_pipeline.config import HindsightSettings
 from mesa_pipeline.errors import MissingDependency
@@ -19,10 +20,9 @@ from mesa_pipeline.llm import ChatModel, Embedder, OpenChat
 from mesa_pipeline.llm.metering import note
 from mesa_pipeline.llm.structured import read_object
 from mesa_pipeline.structures.base import StoredMemory
-from mesa_pipeline.structures.records import serialize_step
-from mesa_pipeline.types import Evidence, EvidenceItem, Step, Trajectory
+from mesa_pipeline.types import Evidence, EvidenceItem, Trajectory
 
-VERSION = 1
+VERSION = 2
 PACKAGE = "hindsight-api-slim 1.1.0"
 EPOCH = datetime.fromisoformat("2000-01-01T00:00:00+00:00")
 """When every history begins, so that nothing depends on the day it is read."""
@@ -68,10 +68,11 @@ class Hindsight(Baseline[Bank]):
         from_paper=(
             "a bank for each episode, documents of at most 4,000 characters, histories over 120,000 cut in the middle",
             "world and experience facts; semantic, keyword, graph and temporal search fused by reciprocal rank",
+            "conversations: a bank for each, a document for each session",
             "high recall budget, 8,192 tokens recalled; no observations, no mental models",
         ),
         choices=(
-            "fused ranks without a cross-encoder, whose weights cannot be had: HINDSIGHT_API_RERANKER_* names one",
+            "fused ranks without a cross-encoder, whose weights cannot be had: baselines.hindsight.reranker names a server",
             "the embedder of the settings for Qwen3-Embedding-4B",
             "recalled facts stand in time order: by rank, equal ones would change places when a bank is built again",
             "every history begins on 1 January 2000, a minute a document: recency is measured from there, not from today",
@@ -91,6 +92,7 @@ class Hindsight(Baseline[Bank]):
         self._embedder = embedder
         self._environments = environments
         self._scratch = scratch
+        self._proxy = ModelProxy(self._model, embedder)
 
     @classmethod
     def create(cls, context: BaselineContext) -> Self:
@@ -103,11 +105,12 @@ class Hindsight(Baseline[Bank]):
             "package": PACKAGE,
             "model": self._model().name,
             "embedder": self._embedder().name,
-            "settings": self._settings.model_dump(exclude={"recall_tokens", "seconds"}),
+            "settings": self._settings.model_dump(exclude={"recall_tokens", "reranker", "seconds"}),
         }
 
     def retrieve_identity(self) -> Mapping[str, Any]:
-        return {"version": VERSION, "recall_tokens": self._settings.recall_tokens}
+        settings = self._settings
+        return {"version": VERSION, "recall_tokens": settings.recall_tokens, "reranker": settings.reranker.model}
 
     def build(self, trajectory: Trajectory) -> Bank:
         """Have the package retain the history.
@@ -117,17 +120,15 @@ class Hindsight(Baseline[Bank]):
             ModelError: A model gave no reply.
             SystemFailure: The package failed.
         """
-        history = cut_middle(trajectory.steps, self._settings.history_chars)
-        documents = packed(history.steps, self._settings.document_chars)
-        name = fingerprint("bank", dict(self.build_identity()), trajectory.id, [p.text for p in documents])[:24]
-        if not documents:
-            return Bank(name, 0, (), history.truncated)
-        self._proxy.begin(_count_unread)
-        retained = self._worker.call(
-            "retain", bank=name, task=trajectory.task, documents=[_document(n, p) for n, p in enumerate(documents)]
-        )
-        self._proxy.raise_failure()
-        return Bank(name, retained["facts"], tuple(passage.steps for passage in documents), history.truncated)
+        documents = documents_of(trajectory, self._settings)
+        passages, task = documents.passages, trajectory.task
+        name = fingerprint("bank", dict(self.build_identity()), trajectory.id, task, [p.text for p in passages])[:24]
+        if not passages:
+            return Bank(name, 0, (), documents.truncated)
+        listed = [_document(position, passage) for position, passage in enumerate(passages)]
+        with self._proxy.serving(_count_unread):
+            retained = self._worker.call("retain", bank=name, task=task, documents=listed)
+        return Bank(name, retained["facts"], tuple(passage.steps for passage in passages), documents.truncated)
 
     def retrieve(self, memory: Bank, question: str) -> Evidence:
         """What the package recalls.
@@ -138,11 +139,10 @@ class Hindsight(Baseline[Bank]):
         """
         if not memory.facts or not question.strip():
             return Evidence(self.code)
-        self._proxy.begin()
         asked_at = _date(len(memory.documents))
         limits = {"max_tokens": self._settings.recall_tokens, "facts": memory.facts}
-        recalled = self._worker.call("recall", bank=memory.name, question=question, date=asked_at, **limits)
-        self._proxy.raise_failure()
+        with self._proxy.serving():
+            recalled = self._worker.call("recall", bank=memory.name, question=question, date=asked_at, **limits)
         items = (EvidenceItem(fact["text"], _steps(memory, fact["document"])) for fact in recalled if fact["text"])
         in_time = sorted(items, key=lambda item: (item.steps, item.text))
         return Evidence(self.code, tuple(in_time), memory.truncated)
@@ -165,18 +165,17 @@ class Hindsight(Baseline[Bank]):
         return self._chat("remember", None, self._settings.max_tokens)
 
     @cached_property
-    def _proxy(self) -> ModelProxy:
-        return ModelProxy(self._model, self._embedder).__enter__()
-
-    @cached_property
     def _worker(self) -> Worker:
+        """The package; first used by one thread, whose turn it is."""
         if self._environments is None or self._scratch is None:
             raise MissingDependency("Hindsight needs folders for its environment and its database, and none were given")
+        self._proxy.__enter__()
         environment = WorkerEnvironment(self.name, self._environments)
         return Worker(environment, self._scratch.absolute() / self.name, self._settings.seconds, self._variables())
 
     def _variables(self) -> dict[str, str]:
         """How the package is set up: our models, and nothing that calls out."""
+        reranker = self._settings.reranker.base_url
         api = {
             "LLM_PROVIDER": "openai",
             "LLM_BASE_URL": self._proxy.url,
@@ -190,6 +189,7 @@ class Hindsight(Baseline[Bank]):
             "EMBEDDINGS_OPENAI_API_KEY": self._proxy.key,
             "EMBEDDINGS_OPENAI_MODEL": "embedder",
             "RERANKER_PROVIDER": "rrf",
+            **({"RERANKER_PROVIDER": "tei", "RERANKER_TEI_URL": reranker} if reranker else {}),
             "ENABLE_OBSERVATIONS": "false",
             "ENABLE_AUTO_CONSOLIDATION": "false",
             "RETAIN_MAX_COMPLETION_TOKENS": str(self._settings.max_tokens),
@@ -199,30 +199,6 @@ class Hindsight(Baseline[Bank]):
             "WORKER_ENABLED": "false",
         }
         return {f"HINDSIGHT_API_{name}": value for name, value in api.items()}
-
-
-@dataclass(frozen=True)
-class CutHistory:
-    """Steps that are left, and whether any are missing."""
-
-    steps: tuple[Step, ...]
-    truncated: bool
-
-
-def cut_middle(steps: tuple[Step, ...], max_chars: int) -> CutHistory:
-    """The first and the last steps, about half of the room each, where not all fit."""
-    sizes = [len(serialize_step(step).text) for step in steps]
-    if sum(sizes) <= max_chars:
-        return CutHistory(steps, False)
-    head, room = 0, max_chars // 2
-    while head < len(steps) and sizes[head] <= room:
-        room -= sizes[head]
-        head += 1
-    tail, room = len(steps), max_chars - sum(sizes[:head])
-    while tail > head and sizes[tail - 1] <= room:
-        tail -= 1
-        room -= sizes[tail]
-    return CutHistory((*steps[:head], *steps[tail:]), True)
 
 
 def _document(position: int, passage: Passage) -> dict[str, str]:

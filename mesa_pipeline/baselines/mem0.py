@@ -11,28 +11,28 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from mesa_pipeline.artifacts import fingerprint
-from mesa_pipeline.baselines.base import Baseline, BaselineContext, Provenance
+from mesa_pipeline.baselines.base import Baseline, BaselineContext, Provenance, check_embedder
 from mesa_pipeline.baselines.environments import WorkerEnvironment
+from mesa_pipeline.baselines.mem0_chunks import EPISODE, Chunk, cut_chunks
 from mesa_pipeline.baselines.model_proxy import ModelProxy
 from mesa_pipeline.baselines.texts import first_tokens
 from mesa_pipeline.baselines.worker import Worker
 from mesa_pipeline.config import Mem0Settings
-from mesa_pipeline.errors import ArtifactError, MissingDependency
+from mesa_pipeline.errors import MissingDependency
 from mesa_pipeline.llm import Embedder, OpenChat, TokenCounter
 from mesa_pipeline.llm.metering import note
 from mesa_pipeline.llm.prompts import Prompt
 from mesa_pipeline.llm.structured import read_object
 from mesa_pipeline.stores.embedded import RANKING_VERSION, ArrayVectorIndex
 from mesa_pipeline.structures.base import StoredMemory
-from mesa_pipeline.structures.records import serialize_step
-from mesa_pipeline.types import Evidence, EvidenceItem, Step, Trajectory
+from mesa_pipeline.types import Evidence, EvidenceItem, Trajectory
 
 VERSION = 1
 PROMPTS = Path(__file__).parent / "prompts"
-EXTRACT, UPDATE = Prompt.load(PROMPTS / "mem0_extract.md"), Prompt.load(PROMPTS / "mem0_update.md")
+EXTRACT, EXTRACT_SPEAKER, UPDATE = (
+    Prompt.load(PROMPTS / f"mem0_{name}.md") for name in ("extract", "extract_speaker", "update")
+)
 PACKAGE = "mem0ai 1.0.11"
-EPISODE = "episode"
-"""Name of the store of an episode that is no conversation."""
 
 
 @dataclass(frozen=True)
@@ -52,14 +52,6 @@ class Facts:
     texts: tuple[str, ...]
     steps: tuple[tuple[int, ...], ...]
     vectors: np.ndarray
-
-
-@dataclass(frozen=True)
-class Chunk:
-    """Steps that are added together, to one store."""
-
-    store: str
-    steps: tuple[Step, ...]
 
 
 class Mem0(Baseline[Facts]):
@@ -93,6 +85,7 @@ class Mem0(Baseline[Facts]):
             "1.0.11, the last release of that algorithm; both prompts in our words, for histories of agents",
             "the stores are read out once built; the package's cosine search over the facts is done here; a test compares them",
             "a fact is said to be of the steps of the chunk that it was last taken from",
+            "a session's time stands in its messages, from where facts take it, rather than in their metadata",
         ),
     )
 
@@ -124,7 +117,7 @@ class Mem0(Baseline[Facts]):
             "package": PACKAGE,
             "model": self._chat("remember", None, self._settings.max_tokens).name,
             "embedder": self._embedder().name,
-            "prompts": [EXTRACT.fingerprint, UPDATE.fingerprint],
+            "prompts": [prompt.fingerprint for prompt in (EXTRACT, EXTRACT_SPEAKER, UPDATE)],
             "settings": settings,
         }
 
@@ -146,13 +139,13 @@ class Mem0(Baseline[Facts]):
         texts = tuple(fact["text"] for _, fact in found)
         steps = tuple(tuple(sorted(json.loads(fact["metadata"].get("steps", "[]")))) for _, fact in found)
         embedder = self._embedder()
-        vectors = embedder.embed(texts) if texts else np.zeros((0, embedder.dimensions), dtype=np.float32)
+        vectors = embedder.embed(list(map(flat, texts))) if texts else np.zeros((0, embedder.dimensions), dtype=np.float32)
         return Facts(embedder.name, tuple(store for store, _ in found), texts, steps, vectors)
 
     def retrieve(self, memory: Facts, question: str) -> Evidence:
         if not memory.texts:
             return Evidence(self.code)
-        query = self._embedder().embed([question])
+        query = self._embedder().embed([flat(question)])
         items: list[EvidenceItem] = []
         for store in dict.fromkeys(memory.stores):
             held = [n for n, name in enumerate(memory.stores) if name == store]
@@ -173,8 +166,7 @@ class Mem0(Baseline[Facts]):
 
     def decode(self, stored: StoredMemory) -> Facts:
         payload = stored.payload
-        if payload["embedder"] != self._embedder().name:
-            raise ArtifactError(f"these facts were embedded with {payload['embedder']!r}, not {self._embedder().name!r}")
+        check_embedder(payload["embedder"], self._embedder())
         vectors = np.asarray(stored.arrays["vectors"], dtype=np.float32)
         steps = tuple(map(tuple, payload["steps"]))
         return Facts(payload["embedder"], tuple(payload["stores"]), tuple(payload["texts"]), steps, vectors)
@@ -182,16 +174,16 @@ class Mem0(Baseline[Facts]):
     def search_by_package(self, facts: Sequence[str], question: str) -> list[tuple[str, float]]:
         """What the package's own search finds among facts, with its scores; for comparing with."""
         with ModelProxy(self._model, self._embedder) as proxy:
-            proxy.begin()
-            found = self._worker.call("search", facts=list(facts), question=question, **self._request(proxy, EPISODE, "search"))
+            request = self._request(proxy, EPISODE, "search")
+            with proxy.serving():
+                found = self._worker.call("search", facts=list(facts), question=question, **request)
         return [(text, score) for text, score in found]
 
     def _built(self, store: str, chunks: Sequence[Chunk], episode: str) -> list[dict[str, Any]]:
         with ModelProxy(self._model, self._embedder) as proxy:
-            proxy.begin(_count_unread)
             request = self._request(proxy, store, episode)
-            built = self._worker.call("build", chunks=[self._as_messages(chunk) for chunk in chunks], **request)
-            proxy.raise_failure()
+            with proxy.serving(_count_unread):
+                built = self._worker.call("build", chunks=[self._as_messages(chunk) for chunk in chunks], **request)
         for event, times in sorted(built["events"].items()):
             note(f"facts: {event.lower()}", times)
         return list(built["facts"])
@@ -206,15 +198,14 @@ class Mem0(Baseline[Facts]):
             "dimensions": self._embedder().dimensions,
             "max_tokens": self._settings.max_tokens,
             "limit": self._settings.top_k,
-            "extraction_prompt": EXTRACT.text,
+            "extraction_prompt": EXTRACT.text if store == EPISODE else EXTRACT_SPEAKER.fill(speaker=store),
             "update_prompt": UPDATE.text,
         }
 
     def _as_messages(self, chunk: Chunk) -> dict[str, Any]:
         limit = self._settings.embedded_tokens
-        texts = [first_tokens(serialize_step(step).text, limit, self._counter) for step in chunk.steps]
-        steps = json.dumps([step.index for step in chunk.steps])
-        return {"messages": [{"role": "user", "content": text} for text in texts], "metadata": {"steps": steps}}
+        messages = [{"role": said.role, "content": first_tokens(said.text, limit, self._counter)} for said in chunk.messages]
+        return {"messages": messages, "metadata": {"steps": json.dumps(chunk.steps)}}
 
     def _model(self) -> Any:
         return self._chat("remember", None, self._settings.max_tokens)
@@ -234,27 +225,9 @@ class Mem0(Baseline[Facts]):
         return Worker(environment, home, self._settings.seconds, {"MEM0_DIR": str(home)})
 
 
-def cut_chunks(trajectory: Trajectory, settings: Mem0Settings) -> list[Chunk]:
-    """Steps in order, so many or so many characters at a time; of a conversation, a store for each speaker gets every pair."""
-    dialogue = trajectory.kind == "dialogue"
-    most = settings.dialogue_turns if dialogue else settings.chunk_steps
-    groups: list[list[Step]] = []
-    size = 0
-    for step in trajectory.steps:
-        length = len(serialize_step(step).text)
-        if not groups or len(groups[-1]) >= most or size + length > settings.chunk_chars:
-            groups.append([])
-            size = 0
-        groups[-1].append(step)
-        size += length
-    stores = speakers(trajectory) if dialogue else (EPISODE,)
-    return [Chunk(store, tuple(group)) for store in stores for group in groups]
-
-
-def speakers(trajectory: Trajectory) -> tuple[str, ...]:
-    """Who speaks in a conversation, in order of appearance; one store for all where nobody is named."""
-    names = (step.observation.partition("] ")[2].partition(":")[0].strip() for step in trajectory.steps)
-    return tuple(dict.fromkeys(name for name in names if 0 < len(name) <= 40)) or (EPISODE,)
+def flat(text: str) -> str:
+    """The text as the package embeds it."""
+    return text.replace("\n", " ")
 
 
 def _count_unread(reply: str) -> None:

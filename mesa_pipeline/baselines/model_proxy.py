@@ -8,13 +8,14 @@ settings to say.
 import json
 import secrets
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import Context, copy_context
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
 
-from mesa_pipeline.errors import MesaError
+from mesa_pipeline.errors import MesaError, SystemFailure
 from mesa_pipeline.llm import ChatModel, Completion, Embedder, Message
 from mesa_pipeline.llm.replies import valid_unicode
 
@@ -37,6 +38,7 @@ class ModelProxy:
         self._open_model = open_model
         self._open_embedder = open_embedder
         self._lock = threading.Lock()
+        self._turn = threading.Lock()
         self._context: Context = copy_context()
         self._failure: MesaError | None = None
         self._inspect: Callable[[str], None] | None = None
@@ -57,25 +59,26 @@ class ModelProxy:
         """Base URL of the endpoint."""
         return f"http://{HOST}:{self._server.server_address[1]}/v1"
 
-    def begin(self, inspect: Callable[[str], None] | None = None) -> None:
-        """Take what comes from now on as part of what this thread is doing: its meter counts it.
+    @contextmanager
+    def serving(self, inspect: Callable[[str], None] | None = None) -> Iterator[None]:
+        """Take what comes meanwhile as part of what this thread is doing, so that its meter counts it; other threads wait.
 
         Args:
             inspect: Shown every reply, in that meter.
-        """
-        with self._lock:
-            self._context, self._failure, self._inspect = copy_context(), None, inspect
-
-    def raise_failure(self) -> None:
-        """Raise the first failure of a model since ``begin``; packages tend to go on without the reply.
 
         Raises:
-            MesaError: What the model raised.
+            MesaError: The first failure of a model meanwhile, whatever the package made of it; packages tend to go on without
+                the reply.
         """
-        with self._lock:
-            failure = self._failure
-        if failure is not None:
-            raise failure
+        with self._turn:
+            with self._lock:
+                self._context, self._failure, self._inspect = copy_context(), None, inspect
+            try:
+                yield
+            except SystemFailure as error:
+                self._raise_failure(error)
+                raise
+            self._raise_failure(None)
 
     def answer(self, path: str, body: Mapping[str, Any]) -> dict[str, Any] | None:
         """The reply to a request; ``None`` where there is nothing of that path.
@@ -93,6 +96,12 @@ class ModelProxy:
             with self._lock:
                 self._failure = self._failure or error
             raise
+
+    def _raise_failure(self, cause: Exception | None) -> None:
+        with self._lock:
+            failure = self._failure
+        if failure is not None:
+            raise failure from cause
 
     def _complete(self, body: Mapping[str, Any], inspect: Callable[[str], None] | None) -> dict[str, Any]:
         model = self._open_model()

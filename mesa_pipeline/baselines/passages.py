@@ -44,7 +44,7 @@ def _packed(
         record = serialize_step(step).text
         is_long = size(record) > room
         if records and (is_long or size(BREAK.join([*records, record])) > room):
-            passages.append(Passage(BREAK.join(records), tuple(held)))
+            passages.append(Passage(BREAK.join(records), tuple(dict.fromkeys(held))))
             records, held = [], []
         if is_long:
             passages += (Passage(piece, (step.index,)) for piece in cut(record))
@@ -52,7 +52,7 @@ def _packed(
         records.append(record)
         held.append(step.index)
     if records:
-        passages.append(Passage(BREAK.join(records), tuple(held)))
+        passages.append(Passage(BREAK.join(records), tuple(dict.fromkeys(held))))
     return tuple(passages)
 
 

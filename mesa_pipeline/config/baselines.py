@@ -132,11 +132,25 @@ class Mem0Settings(Section):
     seconds: Annotated[float, Field(gt=0)]
 
 
+class RerankerChoice(Section):
+    """A cross-encoder behind a server that speaks the protocol of Text Embeddings Inference; without one both are ``null``."""
+
+    model: str | None
+    base_url: str | None
+
+    @model_validator(mode="after")
+    def _named_and_found(self) -> "RerankerChoice":
+        if (self.model is None) != (self.base_url is None):
+            raise ValueError("a reranker needs both model, which results are keyed by, and base_url, where it is")
+        return self
+
+
 class HindsightSettings(Section):
     document_chars: Positive
     history_chars: Positive
     chunk_chars: Positive
     recall_tokens: Positive
+    reranker: RerankerChoice
     max_tokens: Positive
     seconds: Annotated[float, Field(gt=0)]
 

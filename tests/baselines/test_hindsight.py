@@ -11,7 +11,8 @@ import pytest
 
 from mesa_pipeline.baselines import BaselineContext
 from mesa_pipeline.baselines.environments import WorkerEnvironment
-from mesa_pipeline.baselines.hindsight import Bank, Hindsight, cut_middle
+from mesa_pipeline.baselines.hindsight import Bank, Hindsight
+from mesa_pipeline.baselines.hindsight_documents import cut_middle, documents_of
 from mesa_pipeline.config import Settings
 from mesa_pipeline.errors import MissingDependency, ModelError, SystemFailure
 from mesa_pipeline.llm.metering import MeteredEmbedder, metered, metered_chat
@@ -60,6 +61,27 @@ def test_the_middle_of_a_long_history_is_left_out() -> None:
     assert [step.index for step in cut.steps] == [0, 1, 4, 5]
     assert cut.truncated
     assert cut_middle((), 10).steps == ()
+
+
+def test_a_step_that_is_too_long_keeps_its_beginning_and_its_end() -> None:
+    text = "".join(chr(97 + n % 26) for n in range(500))
+    cut = cut_middle((Step(7, "look", text),), 200)
+    first, last = (step.observation for step in cut.steps)
+    assert [step.index for step in cut.steps] == [7, 7]
+    assert text.startswith(first)
+    assert text.endswith(last)
+    assert [len(serialize_step(step).text) for step in cut.steps] == [100, 91]  # the second has no action
+    some = cut_middle((Step(0, "look", "short"), Step(1, "look", text), Step(2, "", "end")), 300)
+    assert [step.index for step in some.steps] == [0, 1, 1, 2]
+    assert sum(len(serialize_step(step).text) for step in some.steps) <= 300
+
+
+def test_a_session_of_a_conversation_is_a_document(settings: Settings) -> None:
+    said = ("[1 May] Ann: hi", "[1 May] Bob: hello", "[2 May] Ann: again", "[1 May] Bob: odd", "no time", "")
+    talk = Trajectory("t", "", tuple(Step(n, "say", text) for n, text in enumerate(said)), "dialogue")
+    documents = documents_of(talk, settings.baselines.hindsight)
+    assert [passage.steps for passage in documents.passages] == [(0, 1), (2,), (3,), (4, 5)]
+    assert not documents.truncated
 
 
 def test_without_its_environment_it_says_how_to_make_one(settings: Settings, tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ import pytest
 
 from mesa_pipeline.baselines import BaselineContext
 from mesa_pipeline.baselines.environments import WorkerEnvironment
-from mesa_pipeline.baselines.mem0 import Facts, Mem0, cut_chunks, speakers
+from mesa_pipeline.baselines.mem0 import Facts, Mem0
+from mesa_pipeline.baselines.mem0_chunks import cut_chunks, speakers
 from mesa_pipeline.config import Settings
 from mesa_pipeline.errors import MissingDependency, ModelError
 from mesa_pipeline.llm.metering import MeteredEmbedder, metered, metered_chat
@@ -36,9 +37,12 @@ def system(settings: Settings, reply: Any, environments: Path, scratch: Path, **
 
 def test_steps_are_taken_so_many_at_a_time(settings: Settings) -> None:
     limits = settings.baselines.mem0.model_copy(update={"chunk_steps": 3, "chunk_chars": 120})
-    assert [[step.index for step in chunk.steps] for chunk in cut_chunks(HISTORY, limits)] == [[0, 1], [2, 3]]
+    assert [chunk.steps for chunk in cut_chunks(HISTORY, limits)] == [(0, 1), (2, 3)]
     assert {chunk.store for chunk in cut_chunks(HISTORY, limits)} == {"episode"}
     assert cut_chunks(Trajectory("t", "", ()), limits) == []
+    long = Trajectory("t", "", (Step(0, "look", "x" * 250), *HISTORY.steps[1:2]))
+    assert [chunk.steps for chunk in cut_chunks(long, limits)] == [(0,), (0,), (0, 1)]
+    assert all(sum(len(said.text) for said in chunk.messages) <= 120 for chunk in cut_chunks(long, limits))
 
 
 def test_each_speaker_has_a_store_of_every_pair_of_turns(settings: Settings) -> None:
@@ -48,6 +52,12 @@ def test_each_speaker_has_a_store_of_every_pair_of_turns(settings: Settings) -> 
         *(("Bob", size) for size in (2, 2, 1)),
         *(("Ann", size) for size in (2, 2, 1)),
     ]
+    roles = {chunk.store: [said.role for said in chunk.messages] for chunk in chunks[::3]}
+    assert roles == {"Bob": ["user", "assistant"], "Ann": ["assistant", "user"]}
+    undated = Trajectory(
+        "talk", "", (Step(0, "say", "Ann: look: here"), Step(1, "say", "no name"), Step(2, "say", "")), "dialogue"
+    )
+    assert speakers(undated) == ("Ann",)
 
 
 def test_the_nearest_facts_of_each_store_are_read(settings: Settings, tmp_path: Path) -> None:
@@ -98,6 +108,22 @@ def test_the_package_builds_and_its_search_is_ours(settings: Settings, environme
         theirs = made.search_by_package(memory.texts, question)
         assert sorted(score for _, score in ours) == pytest.approx(sorted(score for _, score in theirs), abs=1e-5)
         assert {text for text, _ in ours} == {text for text, _ in theirs}
+
+
+def test_each_speakers_store_learns_about_that_speaker(settings: Settings, environments: Path, tmp_path: Path) -> None:
+    def telling(messages: Any) -> str:
+        if not messages[-1].content.startswith("Input:"):
+            return remembering(messages)
+        person = messages[0].content.partition("one person, ")[2].partition(",")[0]
+        told = [line for line in messages[-1].content.splitlines() if f"{person}: hello" in line]
+        after = messages[-1].content.partition("user: ")[2].partition("assistant: ")[0]
+        return json.dumps({"facts": [line.rpartition("] ")[2] for line in told if line in after]})
+
+    memory = system(settings, telling, environments, tmp_path).build(TALK)
+    assert list(zip(memory.stores, memory.texts, strict=True)) == [
+        *(("Bob", f"Bob: hello {n}") for n in (0, 2, 4)),
+        *(("Ann", f"Ann: hello {n}") for n in (1, 3)),
+    ]
 
 
 def test_facts_are_updated_and_deleted(settings: Settings, environments: Path, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Runs Hindsight over a PostgreSQL of its own, one bank an episode."""
 
 import asyncio
+import fcntl
 import os
 import shutil
 import socket
@@ -23,9 +24,20 @@ class Database:
 
     def __init__(self, home: Path) -> None:
         self._home = home / "pg0"
+        self._lock = (home / "database.lock").open("a")
+        self._is_ours = False
 
     def start(self) -> str:
-        """Start it, on a free port of the loopback; returns its address."""
+        """Start it, on a free port of the loopback; returns its address. One that a dead worker left running is stopped first.
+
+        Raises:
+            RuntimeError: Another worker uses the same data.
+        """
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise RuntimeError(f"another process uses the database in {self._home}; wait for it, or stop it") from error
+        self._is_ours = True
         self._home.mkdir(mode=0o700, parents=True, exist_ok=True)
         if os.geteuid() == 0:
             os.chown(self._home, NOBODY, NOBODY)
@@ -38,8 +50,9 @@ class Database:
         return f"postgresql://{OWNER}:{OWNER}@127.0.0.1:{port}/{OWNER}"
 
     def stop(self) -> None:
-        """Stop it, if it runs."""
-        self._pg0("stop", "--name", INSTANCE, check=False)
+        """Stop it, if it runs for this process."""
+        if self._is_ours:
+            self._pg0("stop", "--name", INSTANCE, check=False)
 
     def _pg0(self, *arguments: str, check: bool = True) -> None:
         import pg0

@@ -1,0 +1,82 @@
+"""The endpoint by which wrapped packages ask our models: whose meter counts, and what becomes of failures."""
+
+import json
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from mesa_pipeline.baselines.model_proxy import ModelProxy
+from mesa_pipeline.errors import ModelError, SystemFailure
+from mesa_pipeline.llm.metering import MeteredChat, metered
+from mesa_pipeline.llm.scripted import ScriptedModel
+from tests.contracts.test_structures import HashingEmbedder
+
+
+def replying(messages: Any, seed: int) -> Any:
+    return ModelError("busy") if messages[-1].content == "fail" else "yes"
+
+
+@pytest.fixture
+def proxy() -> Iterator[ModelProxy]:
+    model = MeteredChat(ScriptedModel(replying))
+    with ModelProxy(lambda: model, HashingEmbedder) as entered:
+        yield entered
+
+
+def ask(proxy: ModelProxy, text: str, key: str | None = None) -> int:
+    """What a package would: the status of the reply."""
+    body = json.dumps({"messages": [{"role": "user", "content": text}]}).encode()
+    headers = {"Authorization": f"Bearer {key or proxy.key}", "Content-Type": "application/json"}
+    request = urllib.request.Request(f"{proxy.url}/chat/completions", body, headers)
+    try:
+        with urllib.request.urlopen(request, timeout=30) as reply:
+            return int(reply.status)
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def test_each_thread_counts_its_own_requests_while_others_wait(proxy: ModelProxy) -> None:
+    counted: dict[int, int] = {}
+    inside: list[int] = []
+
+    def work(number: int) -> None:
+        with metered() as meter:
+            with proxy.serving():
+                inside.append(number)
+                for _ in range(number):
+                    ask(proxy, "hello")
+                assert inside[-1] == number
+            counted[number] = meter.cost.calls
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in (1, 2, 3, 4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert counted == {1: 1, 2: 2, 3: 3, 4: 4}
+
+
+def test_a_failure_is_told_though_the_package_goes_on(proxy: ModelProxy) -> None:
+    with pytest.raises(ModelError, match="busy"), proxy.serving():
+        assert ask(proxy, "fail") == 500
+        assert ask(proxy, "hello") == 200
+    with proxy.serving():
+        assert ask(proxy, "hello") == 200
+
+
+def test_what_failed_is_told_rather_than_what_the_package_made_of_it(proxy: ModelProxy) -> None:
+    with pytest.raises(ModelError, match="busy"), proxy.serving():
+        ask(proxy, "fail")
+        raise SystemFailure("InternalServerError")
+    with pytest.raises(SystemFailure, match="its own"), proxy.serving():
+        raise SystemFailure("its own")
+
+
+def test_who_has_no_key_gets_nothing(proxy: ModelProxy) -> None:
+    with metered() as meter, proxy.serving():
+        assert ask(proxy, "hello", key="other") == 401
+    assert meter.cost.calls == 0
