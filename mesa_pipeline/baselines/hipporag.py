@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from mesa_pipeline.baselines.base import Baseline, BaselineContext, Provenance
+from mesa_pipeline.baselines.base import Baseline, BaselineContext, Provenance, check_embedder
 from mesa_pipeline.baselines.hipporag_graph import (
     Fact,
     PassageGraph,
@@ -18,7 +18,6 @@ from mesa_pipeline.baselines.hipporag_graph import (
 )
 from mesa_pipeline.baselines.passages import BREAK, Passage, as_records, from_records
 from mesa_pipeline.config import GraphSettings, HipporagSettings
-from mesa_pipeline.errors import ArtifactError
 from mesa_pipeline.llm import Embedder, Message, OpenChat
 from mesa_pipeline.llm.metering import note
 from mesa_pipeline.llm.prompts import Prompt
@@ -30,7 +29,7 @@ from mesa_pipeline.structures.records import serialize_step
 from mesa_pipeline.structures.triples import split_passages
 from mesa_pipeline.types import Evidence, EvidenceItem, Trajectory
 
-VERSION = 1
+VERSION = 2
 FILTER = Prompt.load(Path(__file__).parent / "prompts" / "hipporag_filter.md")
 VECTORS = ("passage_vectors", "entity_vectors", "fact_vectors")
 
@@ -147,8 +146,7 @@ class HippoRag(Baseline[PassageGraph]):
 
     def decode(self, stored: StoredMemory) -> PassageGraph:
         payload = stored.payload
-        if payload["embedder"] != self._embedder().name:
-            raise ArtifactError(f"this graph was built with embedder {payload['embedder']!r}, not {self._embedder().name!r}")
+        check_embedder(payload["embedder"], self._embedder())
         facts = tuple(Fact(source, relation, target, tuple(held)) for source, relation, target, held in payload["facts"])
         vectors = {name: np.asarray(stored.arrays[name], dtype=np.float32) for name in VECTORS}
         return PassageGraph(

@@ -67,19 +67,23 @@ class PassageGraph:
 
     @cached_property
     def graph(self) -> "nx.Graph[tuple[str, int]]":
-        """Nodes ``("p", passage)`` and ``("e", entity)``; weights add up: 1 a fact, 1 a mention, a synonym's similarity."""
+        """Nodes ``("p", passage)`` and ``("e", entity)``, with the weights of the authors' code.
+
+        Between entities, for each direction, 1 for each passage that states a fact of them; where they are synonyms, their
+        similarity instead. Between an entity and a passage that speaks of it 1.
+        """
         graph: nx.Graph[tuple[str, int]] = nx.Graph()
         graph.add_nodes_from(("p", n) for n in range(len(self.passages)))
         graph.add_nodes_from(("e", n) for n in range(len(self.entities)))
         weights: Counter[tuple[tuple[str, int], tuple[str, int]]] = Counter()
         for fact in self.facts:
             if fact.source != fact.target:
-                weights[_ordered(("e", fact.source), ("e", fact.target))] += 2  # one for each direction
+                weights[_ordered(("e", fact.source), ("e", fact.target))] += 2 * len(fact.passages)  # both directions
         for entity, passages in self.holders.items():
             for passage in passages:
                 weights[("e", entity), ("p", passage)] = 1
         for one, other, similarity in self.synonyms:
-            weights[_ordered(("e", one), ("e", other))] += similarity  # type: ignore[assignment]
+            weights[_ordered(("e", one), ("e", other))] = 2 * similarity  # type: ignore[assignment]
         for (one_node, other_node), weight in sorted(weights.items()):
             graph.add_edge(one_node, other_node, weight=weight)
         return graph

@@ -68,9 +68,12 @@ def test_seeds_are_shares_of_the_facts_scores() -> None:
     assert list(entity_seeds(small(), {0: 1.0, 1: 0.4}, 2)) == [0, 2]
 
 
-def test_weights_add_up() -> None:
-    graph = small(((0, 1, 0.9),)).graph
-    assert graph["e", 0]["e", 1]["weight"] == pytest.approx(2.9)
+def test_weights_are_those_of_both_directions() -> None:
+    graph = small(((0, 2, 0.9),)).graph
+    assert graph["e", 0]["e", 1]["weight"] == 4  # stated in two passages
+    assert graph["e", 1]["e", 2]["weight"] == 2
+    assert graph["e", 0]["e", 2]["weight"] == pytest.approx(1.8)
+    assert small(((0, 1, 0.9),)).graph["e", 0]["e", 1]["weight"] == pytest.approx(1.8)  # in place of the facts'
     assert graph["e", 1]["p", 1]["weight"] == 1
     assert ("e", 2) in graph
     assert not graph.has_edge(("e", 2), ("p", 0))
