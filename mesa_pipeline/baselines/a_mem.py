@@ -17,15 +17,14 @@ from mesa_pipeline.baselines.a_mem_notes import (
     read_numbers,
     read_sections,
 )
-from mesa_pipeline.baselines.base import Baseline, BaselineContext, Provenance
+from mesa_pipeline.baselines.base import Baseline, BaselineContext, Provenance, check_embedder
 from mesa_pipeline.config import AmemSettings
-from mesa_pipeline.errors import ArtifactError
 from mesa_pipeline.llm import Embedder, OpenChat, Role
 from mesa_pipeline.llm.metering import note as count
 from mesa_pipeline.llm.prompts import Prompt
 from mesa_pipeline.stores.embedded import RANKING_VERSION, ArrayVectorIndex
 from mesa_pipeline.structures.base import StoredMemory
-from mesa_pipeline.structures.llm_prompts import user_message
+from mesa_pipeline.structures.llm_prompts import load_prompt, user_message
 from mesa_pipeline.structures.records import serialize_step
 from mesa_pipeline.types import Evidence, EvidenceItem, Step, Trajectory
 
@@ -95,7 +94,7 @@ class AMem(Baseline[Notes]):
         return cls(settings, context.chat, context.embedder_of(settings.embeddings))
 
     def build_identity(self) -> Mapping[str, Any]:
-        prompts = [prompt.fingerprint for prompt in (ANALYZE, DECIDE, STRENGTHEN, UPDATE)]
+        prompts = [prompt.fingerprint for prompt in (ANALYZE, DECIDE, STRENGTHEN, UPDATE, load_prompt("reminder"))]
         settings = self._settings.model_dump(include={"neighbours", "note_chars", "embed_again_after", "max_tokens"})
         model, embedder = self._chat("remember", None, self._settings.max_tokens).name, self._embedder().name
         return {"version": VERSION, "model": model, "embedder": embedder, "prompts": prompts, "settings": settings}
@@ -107,7 +106,7 @@ class AMem(Baseline[Notes]):
             "version": VERSION,
             "ranking": RANKING_VERSION,
             "model": model,
-            "prompt": QUERY.fingerprint,
+            "prompts": [QUERY.fingerprint, load_prompt("reminder").fingerprint],
             "settings": settings,
         }
 
@@ -146,8 +145,7 @@ class AMem(Baseline[Notes]):
 
     def decode(self, stored: StoredMemory) -> Notes:
         payload = stored.payload
-        if payload["embedder"] != self._embedder().name:
-            raise ArtifactError(f"these notes were embedded with {payload['embedder']!r}, not {self._embedder().name!r}")
+        check_embedder(payload["embedder"], self._embedder())
         vectors = np.asarray(stored.arrays["vectors"], dtype=np.float32)
         return Notes(payload["embedder"], tuple(map(Note.of_record, payload["notes"])), vectors)
 

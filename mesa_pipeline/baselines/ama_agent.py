@@ -12,11 +12,10 @@ from mesa_pipeline.baselines import ama_agent_code
 from mesa_pipeline.baselines.ama_agent_code import CodeSearch
 from mesa_pipeline.baselines.ama_agent_evidence import Found, Judged, composed
 from mesa_pipeline.baselines.ama_agent_turns import AgentMemory, chunked, first_turns
-from mesa_pipeline.baselines.base import Baseline, BaselineContext, Provenance, RunProgram
+from mesa_pipeline.baselines.base import Baseline, BaselineContext, Provenance, RunProgram, check_embedder
 from mesa_pipeline.baselines.passages import BREAK
 from mesa_pipeline.baselines.texts import head_and_tail
 from mesa_pipeline.config import AmaAgentSettings
-from mesa_pipeline.errors import ArtifactError
 from mesa_pipeline.llm import Embedder, Message, OpenChat, TokenCounter
 from mesa_pipeline.llm.metering import note
 from mesa_pipeline.llm.prompts import Prompt
@@ -155,9 +154,8 @@ class AmaAgent(Baseline[AgentMemory]):
         return StoredMemory(payload, {"vectors": memory.vectors})
 
     def decode(self, stored: StoredMemory) -> AgentMemory:
-        payload, embedder = stored.payload, self._models.embedder().name
-        if payload["embedder"] != embedder:
-            raise ArtifactError(f"this memory was built with embedder {payload['embedder']!r}, not {embedder!r}")
+        payload = stored.payload
+        check_embedder(payload["embedder"], self._models.embedder())
         steps = tuple(Step(*step) for step in payload["steps"])
         trajectory = Trajectory(payload["id"], payload["task"], steps, payload["kind"])
         chunks = tuple(map(tuple, payload["chunks"]))

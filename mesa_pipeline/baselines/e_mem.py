@@ -8,16 +8,16 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from mesa_pipeline.baselines.base import Baseline, BaselineContext, Provenance
+from mesa_pipeline.baselines.base import Baseline, BaselineContext, Provenance, check_embedder
 from mesa_pipeline.baselines.e_mem_routing import Block, Routing, cut_blocks, route
 from mesa_pipeline.config import EmemSettings
-from mesa_pipeline.errors import ArtifactError
 from mesa_pipeline.llm import Embedder, Message, OpenChat, TokenCounter
 from mesa_pipeline.llm.concurrency import map_concurrently
 from mesa_pipeline.llm.metering import note
 from mesa_pipeline.llm.prompts import Prompt
 from mesa_pipeline.llm.structured import without_reasoning
 from mesa_pipeline.stores.bm25 import Bm25Index
+from mesa_pipeline.stores.embedded import RANKING_VERSION
 from mesa_pipeline.structures.base import StoredMemory
 from mesa_pipeline.types import Evidence, EvidenceItem, Trajectory
 
@@ -116,6 +116,7 @@ class EMem(Baseline[Blocks]):
         settings = self._settings.model_dump(include={"weights", "chunks_routed", "blocks_routed"})
         return {
             "version": VERSION,
+            "ranking": RANKING_VERSION,
             "model": model,
             "prompts": [EXTRACT.fingerprint, AGGREGATE.fingerprint],
             "settings": settings,
@@ -177,8 +178,7 @@ class EMem(Baseline[Blocks]):
 
     def decode(self, stored: StoredMemory) -> Blocks:
         payload, arrays = stored.payload, stored.arrays
-        if payload["embedder"] != self._embedder().name:
-            raise ArtifactError(f"this memory was built with embedder {payload['embedder']!r}, not {self._embedder().name!r}")
+        check_embedder(payload["embedder"], self._embedder())
         blocks = tuple(Block(text, tuple(steps), closed) for text, steps, closed in payload["blocks"])
         routing = Routing(
             summaries=tuple(payload["summaries"]),

@@ -9,6 +9,7 @@ from mesa_pipeline.baselines.passages import BREAK
 from mesa_pipeline.config import EmemSettings
 from mesa_pipeline.llm import TokenCounter
 from mesa_pipeline.stores.bm25 import Bm25Index
+from mesa_pipeline.stores.embedded import inner_products
 from mesa_pipeline.structures.records import serialize_step
 from mesa_pipeline.types import Step
 
@@ -89,7 +90,7 @@ def route(routing: Routing, question: str, vector: np.ndarray, settings: EmemSet
         settings: Weights, and how many chunks and blocks count.
     """
     signals = {
-        "summary": routing.summary_vectors @ vector,
+        "summary": inner_products(routing.summary_vectors, vector),
         "chunks": _chunk_means(routing, vector, settings.chunks_routed),
         "bm25": routing.index.scores(question),
     }
@@ -100,8 +101,8 @@ def route(routing: Routing, question: str, vector: np.ndarray, settings: EmemSet
 
 def _chunk_means(routing: Routing, vector: np.ndarray, most: int) -> np.ndarray:
     """Mean similarity of each block's chunks among the most similar chunks of all; 0 for a block that has none there."""
-    similarities = routing.chunk_vectors.astype(np.float64) @ vector.astype(np.float64)
-    best = np.argsort(-np.round(similarities, 9), kind="stable")[:most]
+    similarities = inner_products(routing.chunk_vectors, vector)
+    best = np.argsort(-similarities, kind="stable")[:most]
     means = np.zeros(len(routing.summaries))
     for block in range(len(means)):
         own = similarities[best[routing.chunk_blocks[best] == block]]

@@ -6,10 +6,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from mesa_pipeline.baselines.base import Baseline, BaselineContext, Provenance
+from mesa_pipeline.baselines.base import Baseline, BaselineContext, Provenance, check_embedder
 from mesa_pipeline.baselines.texts import first_tokens
 from mesa_pipeline.config import FlatDenseSettings
-from mesa_pipeline.errors import ArtifactError
 from mesa_pipeline.llm import Embedder, TokenCounter
 from mesa_pipeline.stores import Match
 from mesa_pipeline.stores.embedded import RANKING_VERSION, ArrayVectorIndex
@@ -117,8 +116,7 @@ class FlatDense(Baseline[Units]):
 
     def _matching(self, made_with: str) -> Embedder:
         embedder = self._embedder()
-        if made_with != embedder.name:
-            raise ArtifactError(f"this memory was built with embedder {made_with!r}, not {embedder.name!r}; build it again")
+        check_embedder(made_with, embedder)
         return embedder
 
     def _evidence(self, memory: Units, matches: Sequence[Match]) -> Evidence:

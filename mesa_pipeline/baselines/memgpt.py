@@ -7,10 +7,9 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from mesa_pipeline.baselines.base import Baseline, BaselineContext, Provenance
+from mesa_pipeline.baselines.base import Baseline, BaselineContext, Provenance, check_embedder
 from mesa_pipeline.baselines.passages import BREAK, Passage, as_records, from_records, packed
 from mesa_pipeline.config import MemgptSettings
-from mesa_pipeline.errors import ArtifactError
 from mesa_pipeline.llm import ChatModel, Embedder, Message, OpenChat
 from mesa_pipeline.llm.metering import note
 from mesa_pipeline.llm.prompts import Prompt
@@ -157,8 +156,7 @@ class MemGpt(Baseline[Archive]):
 
     def decode(self, stored: StoredMemory) -> Archive:
         payload = stored.payload
-        if payload["embedder"] != self._embedder().name:
-            raise ArtifactError(f"this archive was built with embedder {payload['embedder']!r}, not {self._embedder().name!r}")
+        check_embedder(payload["embedder"], self._embedder())
         vectors = np.asarray(stored.arrays["vectors"], dtype=np.float32)
         return Archive(payload["core"], payload["is_dialogue"], payload["embedder"], from_records(payload["passages"]), vectors)
 

@@ -1,5 +1,6 @@
 """MemoRAG: a model that remembers the whole history says what to look up in it (paper, B.1; Qian et al. 2025)."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,11 +8,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from mesa_pipeline.baselines.base import Baseline, BaselineContext, Provenance
+from mesa_pipeline.baselines.base import Baseline, BaselineContext, Provenance, check_embedder
 from mesa_pipeline.baselines.passages import Passage, as_records, from_records, in_tokens
 from mesa_pipeline.baselines.texts import last_tokens
 from mesa_pipeline.config import MemoragSettings
-from mesa_pipeline.errors import ArtifactError
 from mesa_pipeline.llm import Embedder, Message, OpenChat, TokenCounter
 from mesa_pipeline.llm.metering import note
 from mesa_pipeline.llm.prompts import Prompt
@@ -24,6 +24,8 @@ from mesa_pipeline.types import Evidence, EvidenceItem, Trajectory
 VERSION = 1
 PROMPTS = Path(__file__).parent / "prompts"
 SPANS, QUERIES = Prompt.load(PROMPTS / "memorag_spans.md"), Prompt.load(PROMPTS / "memorag_queries.md")
+MARK = re.compile(r"^[ \t]{0,8}(?:[-*•]|\d{1,3}[.)])[ \t]+")
+"""What a line of a list begins with; a line that begins with a figure of its own keeps it."""
 MAX_REPLY_CHARS = 20_000
 """What follows is not read: no honest list of clues is longer."""
 
@@ -74,6 +76,7 @@ class MemoRag(Baseline[GlobalMemory]):
             "a language model that reads the history stands in for memorag-qwen2-7b-inst, whose compressed memory needs own "
             "weights and a GPU: baselines.memorag.memory names an endpoint that serves it. It is not MemoRAG's own memory",
             "the embedder of the settings for bge-m3: baselines.memorag.embeddings names another",
+            "that model sees the most recent 28,000 tokens of a longer history, and gives at most ten clues a reply",
             "lines of at most three words are no clue; the question itself is looked up too; chunks stand in time order",
         ),
     )
@@ -145,8 +148,7 @@ class MemoRag(Baseline[GlobalMemory]):
 
     def decode(self, stored: StoredMemory) -> GlobalMemory:
         payload = stored.payload
-        if payload["embedder"] != self._embedder().name:
-            raise ArtifactError(f"this memory was built with embedder {payload['embedder']!r}, not {self._embedder().name!r}")
+        check_embedder(payload["embedder"], self._embedder())
         vectors = np.asarray(stored.arrays["vectors"], dtype=np.float32)
         remembered, chunks = payload["remembered"], from_records(payload["chunks"])
         return GlobalMemory(remembered, payload["truncated"], payload["embedder"], chunks, vectors)
@@ -162,7 +164,5 @@ class MemoRag(Baseline[GlobalMemory]):
 
 def read_clues(reply: str, min_words: int) -> list[str]:
     """The lines of a reply that have enough words, each once."""
-    lines = (
-        line.strip().lstrip("-*•0123456789.) ").strip() for line in without_reasoning(reply)[:MAX_REPLY_CHARS].splitlines()
-    )
+    lines = (MARK.sub("", line).strip() for line in without_reasoning(reply)[:MAX_REPLY_CHARS].splitlines())
     return list(dict.fromkeys(line for line in lines if len(line.split()) >= min_words))

@@ -50,6 +50,9 @@ def test_clues_have_words_and_are_said_once() -> None:
     assert read_clues("1. one two three four\n* one two three four\n\nonly three words\n<think>a b c d</think>", 4) == [
         "one two three four"
     ]
+    dated = ["2023-05-01 he left for Rome", "12 cups stand on it", "-5 degrees were measured outside"]
+    assert read_clues("\n".join(f"- {line}" for line in dated), 4) == dated
+    assert read_clues("\n".join(dated), 4) == dated
 
 
 def test_so_many_clues_and_no_more(settings: Settings) -> None:
