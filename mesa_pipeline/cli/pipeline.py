@@ -123,6 +123,8 @@ def test_command(options: Options, seeds: tuple[int, ...]) -> None:
 def judge_command(options: Options, seeds: tuple[int, ...]) -> None:
     """Have further judges score the test answers: accuracy by judge, agreement, majority vote.
 
+    Those of the policy, of reading all five structures, and of the systems that `mesa baselines run` has asked.
+
     The judges stand under evaluation.judges in the settings; the reward itself is one more.
     """
     perform(options, [*(partial(judge, seed=s) for s in seeds or options.settings.splits.seeds), report])

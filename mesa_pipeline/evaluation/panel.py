@@ -1,7 +1,7 @@
 """Several judges on the same answers: how each scores, how far they agree, and what most of them say (paper, Table 6)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from itertools import combinations
 from typing import Any, Self
 
@@ -76,6 +76,7 @@ class JudgedSeed:
         outcomes_sha256: Of the outcomes that hold the answers.
         rows: Every judge, then the majority, on every system.
         agreements: Every pair of judges.
+        answered: Fingerprints of the judged answers of each baseline, by its code.
     """
 
     seed: int
@@ -84,6 +85,7 @@ class JudgedSeed:
     outcomes_sha256: str
     rows: tuple[JudgeRow, ...]
     agreements: tuple[Agreement, ...]
+    answered: Mapping[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -98,6 +100,7 @@ class JudgedSeed:
             outcomes_sha256=value["outcomes_sha256"],
             rows=tuple(JudgeRow(**row) for row in value["rows"]),
             agreements=tuple(Agreement(**pair) for pair in value["agreements"]),
+            answered=dict(value.get("answered", {})),
         )
 
 

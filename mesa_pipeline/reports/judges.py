@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from mesa_pipeline.baselines import BASELINES
 from mesa_pipeline.evaluation.held_out import FROZEN_ROW
 from mesa_pipeline.evaluation.panel import JudgedSeed, JudgeStanding, judge_standings, pair_standings
 from mesa_pipeline.evaluation.statistics import MeanStd
@@ -9,7 +10,11 @@ from mesa_pipeline.reports import text
 from mesa_pipeline.reports.document import Cell, Column, Row, Section, Table
 
 NAME_CHARS = 40
-SYSTEM_NAMES = {FROZEN_ROW: "MESA (frozen policy)", "all": "All five structures"}
+SYSTEM_NAMES = {
+    FROZEN_ROW: "MESA (frozen policy)",
+    "all": "All five structures",
+    **{code: baseline.title for code, baseline in BASELINES.items()},
+}
 
 
 def judges_section(judged: Sequence[JudgedSeed]) -> Section:

@@ -1,7 +1,7 @@
-"""Judge: further judges on the answers of the tested policy and of reading all five structures (paper, Table 6)."""
+"""Judge: further judges on the answers of the tested policy, of reading all five, and of the baselines (paper, Table 6)."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -10,6 +10,9 @@ from mesa_pipeline.errors import ConfigError
 from mesa_pipeline.evaluation.held_out import FROZEN_ROW, TestResult
 from mesa_pipeline.evaluation.panel import JudgedSeed, agreements, judge_rows, panel_of
 from mesa_pipeline.evaluation.rewards import Judgement, Reward
+from mesa_pipeline.evaluation.systems import SystemOutcome
+from mesa_pipeline.stages.baselines import read_answers
+from mesa_pipeline.stages.compare_systems import answered_systems
 from mesa_pipeline.stages.context import StageContext
 from mesa_pipeline.stages.models import open_judges, open_reading
 from mesa_pipeline.stages.parallel import run_units
@@ -40,7 +43,8 @@ def judge(context: StageContext, seed: int) -> Summary:
             "no further judge is named; add some under evaluation.judges, each with name, base_url, model and key_variable"
         )
     tested = read_test(context, seed)
-    answers = _answers(context, tested)
+    answered = answered_systems(context)
+    answers = _answers(context, tested, answered)
     scores: list[list[float | None]] = []
     failed: list[str] = []
     for name, reward in judges.items():
@@ -59,6 +63,7 @@ def judge(context: StageContext, seed: int) -> Summary:
         outcomes_sha256=tested.receipt.outcomes_sha256,
         rows=judge_rows(panel),
         agreements=agreements(panel),
+        answered=answered,
     )
     with exclusive(context.layout):
         write_sealed_json(context.layout.judgements(seed), judged.to_json())
@@ -89,14 +94,21 @@ class _Asked:
     error: str | None
 
 
-def _answers(context: StageContext, tested: TestResult) -> list[_Asked]:
-    """The test answers of the frozen policy, then those of reading all five, in the order of the questions."""
+def _answers(context: StageContext, tested: TestResult, codes: Iterable[str]) -> list[_Asked]:
+    """The test answers of the frozen policy, then of reading all five, then of each baseline, in the order of the questions."""
     entries = read_manifest(context.layout).entries(read_split(context, tested.seed).test)
-    found = [answer for entry in entries for answer in _of_episode(context, entry, tested.choices)]
-    return sorted(found, key=lambda answer: answer.system != FROZEN_ROW)
+    baselines = {code: read_answers(context, code) for code in codes}
+    found = [answer for entry in entries for answer in _of_episode(context, entry, tested.choices, baselines)]
+    order = [FROZEN_ROW, ALL_ROW, *baselines]
+    return sorted(found, key=lambda answer: order.index(answer.system))
 
 
-def _of_episode(context: StageContext, entry: EpisodeEntry, choices: Mapping[str, int]) -> Iterator[_Asked]:
+def _of_episode(
+    context: StageContext,
+    entry: EpisodeEntry,
+    choices: Mapping[str, int],
+    baselines: Mapping[str, Mapping[str, SystemOutcome]],
+) -> Iterator[_Asked]:
     task = read_task(context.layout, entry.key)
     outcomes = {(o.question_id, o.subset): o for o in read_outcomes(context.layout, entry.key)}
     for question in read_questions(context.layout, entry.key):
@@ -105,6 +117,10 @@ def _of_episode(context: StageContext, entry: EpisodeEntry, choices: Mapping[str
             outcome = outcomes.get((question.id, subset)) if chosen is not None and subset is not None else None
             if outcome is not None:
                 yield _Asked(system, question, task, outcome.answer, None if outcome.answer else outcome.error)
+        for code, outcomes_of in baselines.items():
+            answer = outcomes_of.get(question.id) if chosen is not None else None
+            if answer is not None:
+                yield _Asked(code, question, task, answer.answer, None if answer.answer else answer.error)
 
 
 def _judged(context: StageContext, name: str, reward: Reward, answers: list[_Asked]) -> list[Judgement]:

@@ -77,6 +77,7 @@ def gather(context: StageContext) -> ReportInputs:
         raise ArtifactError(f"no outcomes of {context.dataset!r} in {context.layout.workspace}; make them with `mesa sweep`")
     table = read_table(context, swept)
     tests, searches = _tests(context, table), search_findings(context)
+    answered = answered_systems(context)
     return ReportInputs(
         dataset=context.dataset,
         provenance=_provenance(context, manifest, deciders(tests, searches)),
@@ -85,8 +86,8 @@ def gather(context: StageContext) -> ReportInputs:
         pooled=pooled_versus_all(tests, table.matrix, context.settings.evaluation) if tests else None,
         searches=searches,
         ablations={name: found for name, ablation in ablation_contexts(context).items() if (found := _tests(ablation, table))},
-        answered=answered_systems(context),
-        judged=judged_seeds(context, tests),
+        answered=answered,
+        judged=judged_seeds(context, tests, answered),
         spending=read_spending(context.layout.workspace),
         champion=read_history(context.layout),
         splits=tuple(read_split(context, result.seed) for result in tests),

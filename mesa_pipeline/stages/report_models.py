@@ -1,7 +1,9 @@
 """What the report says of language models, gathered from their ledger, judgements and the artifacts made with them."""
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
 
 from mesa_pipeline.errors import ArtifactError
 from mesa_pipeline.evaluation.held_out import TestResult
@@ -21,8 +23,16 @@ MAKERS: dict[Role, str] = {
 logger = logging.getLogger(__name__)
 
 
-def judged_seeds(context: StageContext, tests: Iterable[TestResult]) -> tuple[JudgedSeed, ...]:
-    """The judgements on the tests as they are, all by the same judges; others are left out with a warning."""
+def judged_seeds(
+    context: StageContext, tests: Iterable[TestResult], answered: Mapping[str, str] = MappingProxyType({})
+) -> tuple[JudgedSeed, ...]:
+    """The judgements on the tests as they are, all by the same judges; others are left out with a warning.
+
+    Args:
+        context: Where they lie.
+        tests: The tests as they are.
+        answered: Fingerprints of the baselines' answers as they are; verdicts on other answers of theirs are left out.
+    """
     found: list[JudgedSeed] = []
     for test in tests:
         try:
@@ -35,8 +45,20 @@ def judged_seeds(context: StageContext, tests: Iterable[TestResult]) -> tuple[Ju
         ):
             logger.warning("the judgements of seed %d are outdated; run `mesa judge --seed %d`", test.seed, test.seed)
             continue
-        found.append(judged)
+        found.append(_without_outdated(judged, answered))
     return tuple(found)
+
+
+def _without_outdated(judged: JudgedSeed, answered: Mapping[str, str]) -> JudgedSeed:
+    outdated = sorted(code for code, key in judged.answered.items() if answered.get(code) != key)
+    if outdated:
+        logger.warning(
+            "what judges of seed %d said of %s is outdated; run `mesa judge --seed %d`",
+            judged.seed,
+            ", ".join(outdated),
+            judged.seed,
+        )
+    return replace(judged, rows=tuple(row for row in judged.rows if row.system not in outdated))
 
 
 def makers(context: StageContext) -> dict[str, str]:

@@ -10,10 +10,12 @@ from mesa_pipeline.artifacts import read_header, read_records, write_records, wr
 from mesa_pipeline.config import load_settings
 from mesa_pipeline.errors import ConfigError
 from mesa_pipeline.evaluation.held_out import FROZEN_ROW
+from mesa_pipeline.stages.baselines import read_answers, run_baseline
+from mesa_pipeline.stages.compare_systems import answered_systems
 from mesa_pipeline.stages.context import StageContext
 from mesa_pipeline.stages.judge import judge, read_judgements
 from mesa_pipeline.stages.models import judge_endpoint
-from mesa_pipeline.stages.report import report
+from mesa_pipeline.stages.report import gather, report
 from mesa_pipeline.stages.split import read_split
 from mesa_pipeline.stages.storage import read_manifest, read_outcomes
 from mesa_pipeline.stages.test import read_test
@@ -157,3 +159,22 @@ def test_judges_that_the_table_could_not_tell_apart_are_refused(names: tuple[str
     judges = ", ".join(f"{{name: {name}, base_url: 'http://h/v1', model: m, key_variable: K}}" for name in names)
     with pytest.raises(ConfigError, match="a name of its own"):
         load_settings(REPOSITORY / "params.yaml", [f"evaluation.judges=[{judges}]"], {})
+
+
+def test_a_baselines_answers_are_judged_too_and_left_out_once_they_are_others(context: StageContext):
+    run_baseline(context, "bm25")
+    judge(context, SEED)
+    judged = read_judgements(context, SEED)
+    assert judged.answered == answered_systems(context)
+    outcomes, tested = read_answers(context, "bm25"), read_test(context, SEED).choices
+    accuracy = {(row.judge, row.system): row for row in judged.rows}
+    assert accuracy["lenient", "bm25"].accuracy == 1.0
+    assert accuracy["reward", "bm25"].judged == len(tested)
+    assert accuracy["reward", "bm25"].accuracy == pytest.approx(np.mean([outcomes[id].score for id in tested]))
+
+    (shown,) = gather(context).judged
+    assert shown == judged
+    entry = read_manifest(context.layout).entries(read_split(context, SEED).test)[0]
+    context.layout.answers("bm25", entry.key).unlink()
+    (shown,) = gather(context).judged
+    assert {row.system for row in shown.rows} == {FROZEN_ROW, "all"}
