@@ -86,6 +86,10 @@ class Store(Protocol):
         """Delete what is there of any other episode of the structure."""
         ...
 
+    def describe(self) -> str:
+        """Version of the server, and what else is worth knowing of it, in a line without secrets."""
+        ...
+
 
 class VectorStore(Store, Protocol):
     """Vectors on a server."""
@@ -126,10 +130,6 @@ class TextStore(Store, Protocol):
         Raises:
             ArtifactError: That version is not there.
         """
-        ...
-
-    def describe(self) -> str:
-        """Version and address of the server, and what else is worth knowing of it, in a line without secrets."""
         ...
 
 

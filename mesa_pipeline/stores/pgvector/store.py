@@ -18,6 +18,10 @@ from mesa_pipeline.stores.pgvector.schema import IN_ROW, own_table
 
 WHERE = "namespace = %s AND dataset = %s AND structure = %s AND episode = %s"
 FIND = f"SELECT id, version, embedder, dimensions, count, largest_norm, hnsw FROM mesa.places WHERE {WHERE}"
+ABOUT = """
+SELECT current_setting('server_version'), (SELECT extversion FROM pg_extension WHERE extname = 'vector'),
+    (SELECT count(*) FROM mesa.places WHERE namespace = %s)
+"""
 SERIALIZE = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
 INSERT = """
 INSERT INTO mesa.places (namespace, dataset, structure, episode, version, embedder, dimensions, count, largest_norm, hnsw)
@@ -55,6 +59,14 @@ class PgvectorStore:
     def name(self) -> str:
         return "pgvector"
 
+    def describe(self) -> str:
+        """Versions of PostgreSQL and pgvector, and how many memories of this namespace are there.
+
+        Raises:
+            MissingDependency: The server cannot be reached, or lacks what is needed.
+        """
+        return self._connections.run(self._description)
+
     def holds(self, place: Place) -> bool:
         """Whether that version is there, whole, with the index that the settings ask for."""
         return self._is_current(self._connections.run(partial(self._find, place)), place)
@@ -91,6 +103,11 @@ class PgvectorStore:
         """The parameters of the search where an index is used, else ``None``."""
         index = self._hnsw(vectors)
         return f"{index} ef_search={self._settings.hnsw.ef_search}" if index else None
+
+    def _description(self, connection: Connection[Any]) -> str:
+        row = connection.execute(ABOUT, [self._namespace]).fetchone()
+        assert row is not None
+        return f"{row[0]} with pgvector {row[1]}; holds {row[2]:,} memories of namespace {self._namespace!r}"
 
     def _hnsw(self, vectors: int) -> str | None:
         hnsw = self._settings.hnsw
