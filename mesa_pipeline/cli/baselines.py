@@ -1,5 +1,6 @@
 """``mesa baselines``: the systems MESA is compared with."""
 
+import time
 from functools import partial
 from pathlib import Path
 
@@ -8,13 +9,16 @@ import click
 from mesa_pipeline.baselines import BASELINES
 from mesa_pipeline.baselines.environments import WorkerEnvironment
 from mesa_pipeline.cli.options import Options, pipeline_options, settings_options
-from mesa_pipeline.cli.pipeline import perform
+from mesa_pipeline.cli.pipeline import Stage, perform
 from mesa_pipeline.cli.terminal import Terminal
 from mesa_pipeline.config import Settings
+from mesa_pipeline.errors import MissingDependency, Unreachable
 from mesa_pipeline.stages.baseline_report import baseline_report
 from mesa_pipeline.stages.baselines import run_baseline
+from mesa_pipeline.stages.context import StageContext
 from mesa_pipeline.stages.ingest import ingest
 from mesa_pipeline.stages.systems import ENVIRONMENTS
+from mesa_pipeline.types import Summary
 
 ASKS = {"none": "never", "once": "a fixed number of times", "loop": "as often as it wants"}
 
@@ -53,9 +57,11 @@ def list_command(as_json: bool) -> None:
 def run_command(options: Options, codes: tuple[str, ...]) -> None:
     """Build each system's memories, answer every question from them, and score the answers.
 
-    Continues where an earlier run stopped, and does nothing that is done already.
+    Continues where an earlier run stopped, and does nothing that is done already. Of all systems those are run that can be, and
+    of the others it is said what they need.
     """
-    perform(options, [ingest, *(partial(run_baseline, code=code) for code in codes or BASELINES)])
+    runs = [partial(run_baseline, code=code) for code in codes] or map(RunsWherePossible().stage, BASELINES)
+    perform(options, [ingest, *runs])
 
 
 @baselines_group.command("report")
@@ -80,6 +86,35 @@ def install_command(names: tuple[str, ...], settings: Settings, workspace: Path,
         environment.make(terminal.say)
         terminal.say(f"{name}: ready; run it with `mesa baselines run --system {name} --workspace {workspace}`")
     terminal.result({"installed": list(names)})
+
+
+class RunsWherePossible:
+    """Runs of one system after the other, where what one needs and is not there keeps none of the others from running."""
+
+    def __init__(self) -> None:
+        self._reasons: dict[str, str] = {}
+        self._without_model: str | None = None
+
+    def stage(self, code: str) -> Stage:
+        """The run of a system, as a stage."""
+        return partial(self._run, code=code)
+
+    def _run(self, context: StageContext, code: str) -> Summary:
+        baseline, started = BASELINES[code], time.perf_counter()
+        if baseline.needs_model and self._without_model:
+            return self._left_out(baseline.title, self._without_model, started)
+        try:
+            return run_baseline(context, code)
+        except MissingDependency as missing:
+            if baseline.needs_model and isinstance(missing, Unreachable):
+                self._without_model = str(missing)  # the other systems would wait for it just as long
+            return self._left_out(baseline.title, str(missing), started)
+
+    def _left_out(self, title: str, reason: str, started: float) -> Summary:
+        """What is missing is said once; of further systems, which one it was said of."""
+        first = self._reasons.setdefault(reason, title)
+        said = reason if first == title else f"for the reason of {first}"
+        return Summary(f"baseline {title}", 0, 0, time.perf_counter() - started, facts={"not_run": said})
 
 
 def _described(code: str) -> dict[str, object]:
