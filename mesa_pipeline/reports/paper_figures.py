@@ -37,6 +37,9 @@ class PaperFigure:
     tokens: float | None = None
 
 
+DATASETS = {1: "ama_bench", 2: "locomo", 3: "ama_bench", 4: "ama_bench", 8: "ama_bench", 9: "ama_bench"}
+"""What each table was measured on: figures of other data have nothing to stand beside."""
+
 MODELS = {1: QWEN, 2: QWEN_F1, 3: QWEN, 8: QWEN_BUILDS, 9: QWEN}
 """What each table of ``FIGURES`` was made with."""
 
@@ -86,6 +89,6 @@ MARGINS = {
 
 
 def paper_figure(table: int, row: str, column: str = OVERALL) -> PaperFigure | None:
-    """The paper's figure, where it gives one."""
+    """The paper's figure, where its text gives one."""
     found = (figure for figure in FIGURES if (figure.table, figure.row, figure.column) == (table, row, column))
     return next(found, None)

@@ -76,6 +76,13 @@ def test_the_papers_figures_have_columns_of_their_own(made: ComparedInputs) -> N
     assert cells(margins)["Game"]["Strongest other system"] == "BM25"
 
 
+def test_on_other_data_the_paper_has_no_figures(inputs: ReportInputs, settings: Settings) -> None:
+    found = compared(inputs, settings, "synthetic")
+    tables = [item for report in REPORTS.values() for item in report.make(found) if isinstance(item, Table)]
+    assert not [column for table in tables for column in table.columns if column.title.startswith("Paper, ")]
+    assert {"–"} == {row["Paper"] for table in tables for row in cells(table).values() if "Paper" in row}
+
+
 def test_every_figure_of_the_paper_is_of_a_row_there_can_be() -> None:
     for figure in FIGURES:
         assert figure.table in MODELS

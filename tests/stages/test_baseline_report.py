@@ -79,17 +79,15 @@ def test_f1_is_taken_from_the_stored_answers(compared: StageContext) -> None:
     assert systems.f1.mesa.code == FROZEN_ROW
 
 
-def test_the_page_holds_each_of_the_papers_tables_and_keeps_its_figures_apart(compared: StageContext) -> None:
+def test_the_page_holds_each_of_the_papers_tables_and_no_figures_of_other_data(compared: StageContext) -> None:
     page = (compared.layout.comparison / "baselines.html").read_text()
     for title in ("Table 1", "Table 3", "Table 4", "Table 5", "Table 8", "Table 9", "Figure 2a", "Figure 4", "Figure 5"):
         assert title in page
     assert "<script src" not in page
     assert len(re.findall(r"<svg ", page)) >= 3
-    rows = table(compared, "table-1-capabilities")
-    assert rows["MESA"]["Paper (x100)"] == "65.1 ± 0.8"
-    assert rows["BM25"]["Paper (x100)"] == "–"
+    assert not any("Paper" in title for title in table(compared, "table-1-capabilities")["MESA"])  # of other data
     builds = table(compared, "table-8-construction")
-    assert builds["MESA, five structures one after another"]["Paper (s)"] == "73.3"
+    assert float(builds["MESA, five structures one after another"]["Mean (s)"]) > 0
 
 
 def test_nothing_is_written_twice_and_the_bytes_are_those_of_the_inputs(compared: StageContext, tmp_path: Path) -> None:

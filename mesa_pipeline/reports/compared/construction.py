@@ -7,7 +7,6 @@ from mesa_pipeline.reports.cells import number_cell
 from mesa_pipeline.reports.compared.inputs import ComparedInputs
 from mesa_pipeline.reports.compared.systems import paper_cell, paper_note
 from mesa_pipeline.reports.document import Cell, Column, Row, Table
-from mesa_pipeline.reports.paper_figures import paper_figure
 
 
 def construction_table(inputs: ComparedInputs) -> tuple[Table, ...]:
@@ -25,18 +24,19 @@ def construction_table(inputs: ComparedInputs) -> tuple[Table, ...]:
         Column("Completion tokens", unit="mean"),
         Column("Embedded tokens", unit="mean"),
         Column("Noted while building", "left"),
-        Column("Paper", unit="s"),
+        *((Column("Paper", unit="s"),) if inputs.is_of_paper(8) else ()),
     )
     caption = (
         "For each trajectory, as noted when its memory was built; what a system shares with another counts for both, as if "
         "each were built alone. Seconds are those of this machine, with whatever else it did then; replies that were kept "
-        f"count with the tokens they once took, but not with their time. {paper_note(8)}"
+        "count with the tokens they once took, but not with their time."
     )
-    rows = tuple(_row(found) for found in built)
+    caption += f" {paper_note(8)}" if inputs.is_of_paper(8) else ""
+    rows = tuple(_row(found, inputs) for found in built)
     return (Table("table-8-construction", "Building a trajectory's memory", columns, rows, caption, sortable=True),)
 
 
-def _row(found: MeanCost) -> Row:
+def _row(found: MeanCost, inputs: ComparedInputs) -> Row:
     noted = "; ".join(f"{text.printable(name)}: {text.number(times)}" for name, times in found.notes.items())
     cells = (
         Cell(text.printable(found.title)),
@@ -48,6 +48,6 @@ def _row(found: MeanCost) -> Row:
         number_cell(found.completion_tokens),
         number_cell(found.embedded_tokens),
         Cell(noted),
-        paper_cell(paper_figure(8, found.code)),
+        *((paper_cell(inputs.printed(8, found.code)),) if inputs.is_of_paper(8) else ()),
     )
     return Row(cells, highlighted=found.code == FROZEN_ROW)

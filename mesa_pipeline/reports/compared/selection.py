@@ -11,7 +11,6 @@ from mesa_pipeline.reports.compared.systems import paper_cell, paper_note
 from mesa_pipeline.reports.document import Cell, Column, Row, Table
 from mesa_pipeline.reports.judges import judges_section
 from mesa_pipeline.reports.ladder import ladder_table, ordered
-from mesa_pipeline.reports.paper_figures import paper_figure
 
 FIXED_KINDS = ("all", "fixed", "lookup", "frozen")
 
@@ -19,14 +18,14 @@ FIXED_KINDS = ("all", "fixed", "lookup", "frozen")
 def selection_table(inputs: ComparedInputs) -> tuple[Table, ...]:
     """Table 3: single structures, selections without learning, and the ablations that were tested."""
     title = "Selection compared and ablated"
-    return _with_paper(inputs.report.ladder, 3, "table-3-selection", title, "Ablations that were not run are missing.")
+    return _with_paper(inputs, inputs.report.ladder, 3, "table-3-selection", title, "Ablations that were not run are missing.")
 
 
 def fixed_selection_table(inputs: ComparedInputs) -> tuple[Table, ...]:
     """Table 9: one subset for all, for each domain, for each capability, and for both."""
     rungs = [rung for rung in inputs.report.ladder if not rung.ablation and rung.summary.kind in FIXED_KINDS]
     note = "The paper picks the subsets of its lookups on the validation questions; ours are fitted on the training questions."
-    return _with_paper(rungs, 9, "table-9-fixed-selection", "Fixed selection by coarse labels", note)
+    return _with_paper(inputs, rungs, 9, "table-9-fixed-selection", "Fixed selection by coarse labels", note)
 
 
 def judges_tables(inputs: ComparedInputs) -> tuple[Table, ...]:
@@ -38,17 +37,22 @@ def judges_tables(inputs: ComparedInputs) -> tuple[Table, ...]:
     return tuple(replace(item, name=names[item.name]) for item in items if isinstance(item, Table))
 
 
-def _with_paper(rungs: Sequence[Rung], number: int, name: str, title: str, note: str) -> tuple[Table, ...]:
-    """The ladder's table with the paper's columns; nothing where no policy was tested."""
+def _with_paper(
+    inputs: ComparedInputs, rungs: Sequence[Rung], number: int, name: str, title: str, note: str
+) -> tuple[Table, ...]:
+    """The ladder's table, with the paper's columns on its own data set; nothing where no policy was tested."""
     if not rungs:
         return ()
-    ours = ladder_table(rungs)
-    printed = [paper_figure(number, rung.name) for rung in ordered(rungs)]
+    ours = replace(ladder_table(rungs), name=name, title=title)
+    ours = replace(ours, caption=f"{ours.caption} {note}")
+    if not inputs.is_of_paper(number):
+        return (ours,)
+    printed = [inputs.printed(number, rung.name) for rung in ordered(rungs)]
     has_tokens = any(figure is not None and figure.tokens is not None for figure in printed)
     columns = [Column("Paper", unit="x100"), *([Column("Paper, evidence tokens", unit="per question")] if has_tokens else [])]
     rows = []
     for row, figure in zip(ours.rows, printed, strict=True):
         tokens = Cell(text.ABSENT) if figure is None or figure.tokens is None else number_cell(figure.tokens)
         rows.append(Row((*row.cells, paper_cell(figure), *([tokens] if has_tokens else [])), row.highlighted))
-    caption = f"{ours.caption} {note} {paper_note(number)}"
-    return (Table(name, title, (*ours.columns, *columns), tuple(rows), caption),)
+    caption = f"{ours.caption} {paper_note(number)}"
+    return (replace(ours, columns=(*ours.columns, *columns), rows=tuple(rows), caption=caption),)

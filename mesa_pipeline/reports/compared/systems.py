@@ -11,7 +11,7 @@ from mesa_pipeline.reports import text
 from mesa_pipeline.reports.cells import difference_cells, number_cell, score_cell, spread_cell
 from mesa_pipeline.reports.compared.inputs import ComparedInputs
 from mesa_pipeline.reports.document import Cell, Column, Row, Table
-from mesa_pipeline.reports.paper_figures import MARGINS, MODELS, OVERALL, PaperFigure, paper_figure
+from mesa_pipeline.reports.paper_figures import MARGINS, MODELS, OVERALL, PaperFigure
 
 NAME_CHARS = 40
 NOT_RUN = "not run"
@@ -96,7 +96,7 @@ def _reward(inputs: ComparedInputs) -> str:
 def _systems_table(plan: _Plan, inputs: ComparedInputs) -> Table:
     overall = standings_of(plan.comparison, settings=inputs.systems.evaluation)
     groups = grouped_standings(plan.comparison, plan.group)
-    papers = [name for name in (OVERALL, *groups) if any(_printed(plan.number, code, name) for code in _codes(overall))]
+    papers = [name for name in (OVERALL, *groups) if any(inputs.printed(plan.number, code, name) for code in _codes(overall))]
     columns = (
         Column("System", "left"),
         Column("Overall", unit="x100"),
@@ -115,7 +115,7 @@ def _systems_table(plan: _Plan, inputs: ComparedInputs) -> Table:
     rows = []
     for code in _codes(overall):
         cells = _cells(by_code[code], [found[code] for found in grouped]) if code in by_code else _unrun(code, len(groups))
-        printed = [paper_cell(_printed(plan.number, code, name)) for name in papers]
+        printed = [paper_cell(inputs.printed(plan.number, code, name)) for name in papers]
         rows.append(Row((*cells, *printed), highlighted=code == FROZEN_ROW))
     return Table(plan.name, plan.title, columns, tuple(rows), _caption(plan, inputs, overall, bool(papers)), sortable=True)
 
@@ -123,10 +123,6 @@ def _systems_table(plan: _Plan, inputs: ComparedInputs) -> Table:
 def _codes(standings: Sequence[SystemStanding]) -> list[str]:
     """Every baseline in the order of the paper, run or not, then MESA's own rows."""
     return [*BASELINES, *(standing.code for standing in standings if standing.code not in BASELINES)]
-
-
-def _printed(number: int, code: str, column: str) -> PaperFigure | None:
-    return paper_figure(number, code, column)
 
 
 def _cells(standing: SystemStanding, groups: Sequence[SystemStanding]) -> tuple[Cell, ...]:
@@ -189,7 +185,7 @@ def _margins_table(inputs: ComparedInputs) -> tuple[Table, ...]:
         if best is None or best.score is None or mesa is None:
             continue
         margin = mesa.mean - best.score.mean
-        printed = MARGINS.get(domain)
+        printed = MARGINS.get(domain) if inputs.is_of_paper(4) else None
         cells = (
             Cell(text.printable(domain, NAME_CHARS)),
             Cell(text.printable(best.title)),
