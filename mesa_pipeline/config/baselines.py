@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from mesa_pipeline.config.llm import ENDPOINT
 from mesa_pipeline.config.memory import Bm25Settings
 from mesa_pipeline.config.section import Fraction, Positive, PositiveFloat, Section
 
@@ -21,11 +22,20 @@ class ChatChoice(Section):
 
 
 class EmbedderChoice(Section):
-    """An embedding model of its own; what is ``null`` is as in ``llm``, and ``llm.embeddings`` for one behind an endpoint."""
+    """An embedding model of its own: ``embedder`` as in ``llm``, or the model and address of one behind an endpoint.
+
+    What is ``null`` is as in ``llm`` and ``llm.embeddings``.
+    """
 
     embedder: str | None
     model: str | None
     base_url: str | None
+
+    @model_validator(mode="after")
+    def _one_place(self) -> "EmbedderChoice":
+        if self.changes and self.embedder not in (None, ENDPOINT):
+            raise ValueError(f"model and base_url are of an embedder behind an endpoint, and {self.embedder!r} is none")
+        return self
 
     @property
     def changes(self) -> dict[str, str]:

@@ -54,7 +54,8 @@ def _chosen_chat(settings: Settings, workspace: Path, choice: ChatChoice) -> Ope
 def _chosen_embedder(settings: Settings, workspace: Path, choice: EmbedderChoice) -> Callable[[], Embedder]:
     llm = settings.llm
     embeddings = llm.embeddings.model_copy(update=choice.changes)
-    chosen = llm.model_copy(update={"embedder": choice.embedder or llm.embedder, "embeddings": embeddings})
+    embedder = choice.embedder or (ENDPOINT if choice.changes else llm.embedder)
+    chosen = llm.model_copy(update={"embedder": embedder, "embeddings": embeddings})
     return embedder_opener(settings.model_copy(update={"llm": chosen}), workspace)
 
 

@@ -6,12 +6,14 @@ import pytest
 
 from mesa_pipeline.artifacts import Layout
 from mesa_pipeline.config import load_settings
+from mesa_pipeline.errors import ConfigError
 from mesa_pipeline.llm import Message
 from mesa_pipeline.policies.sandbox import open_sandbox
 from mesa_pipeline.stages.baselines import build_costs, read_answers, run_baseline
 from mesa_pipeline.stages.context import StageContext
 from mesa_pipeline.stages.ingest import ingest
 from mesa_pipeline.stages.storage import read_manifest
+from mesa_pipeline.stages.systems import baseline_of
 from tests.baselines.players import ama_agent
 from tests.conftest import REPOSITORY
 from tests.llm.misbehaving_server import Exchange, MisbehavingServer, say, well
@@ -51,3 +53,17 @@ def test_programs_of_a_run_are_confined_and_counted(tmp_path: Path) -> None:
     costs = build_costs(context, "ama_agent")
     assert len(costs) == 3
     assert all(cost.calls >= 1 and cost.embedded_texts >= 1 for cost in costs.values())
+
+
+@pytest.mark.parametrize("code", ["hipporag2", "memorag"])
+def test_an_embedder_that_a_baseline_names_is_the_one_it_asks(tmp_path: Path, code: str) -> None:
+    def embedder(*overrides: str) -> str:
+        settings = load_settings(REPOSITORY / "params.yaml", overrides, {})
+        return str(baseline_of(settings, tmp_path, code).build_identity()["embedder"])
+
+    local = "llm.embedder=all-MiniLM-L6-v2"
+    assert embedder(local) == "all-MiniLM-L6-v2"
+    assert "contriever" in embedder(local, f"baselines.{code}.embeddings.model=facebook/contriever")
+    assert embedder("llm.embedder=endpoint", f"baselines.{code}.embeddings.embedder=all-MiniLM-L6-v2") == "all-MiniLM-L6-v2"
+    with pytest.raises(ConfigError, match="behind an endpoint"):
+        embedder(f"baselines.{code}.embeddings={{embedder: all-MiniLM-L6-v2, model: facebook/contriever, base_url: null}}")
