@@ -17,6 +17,7 @@ from typing import Any, Self
 
 from mesa_pipeline.errors import MesaError, SystemFailure
 from mesa_pipeline.llm import ChatModel, Completion, Embedder, Message
+from mesa_pipeline.llm.metering import in_turn
 from mesa_pipeline.llm.replies import valid_unicode
 
 HOST = "127.0.0.1"
@@ -70,7 +71,7 @@ class ModelProxy:
             MesaError: The first failure of a model meanwhile, whatever the package made of it; packages tend to go on without
                 the reply.
         """
-        with self._turn:
+        with in_turn(self._turn):
             with self._lock:
                 self._context, self._failure, self._inspect = copy_context(), None, inspect
             try:

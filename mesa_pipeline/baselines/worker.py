@@ -15,6 +15,7 @@ from typing import IO, Any
 
 from mesa_pipeline.baselines.environments import WorkerEnvironment
 from mesa_pipeline.errors import SystemFailure
+from mesa_pipeline.llm.metering import in_turn
 
 SECONDS_TO_END = 30.0
 LAST_WORDS = 2000
@@ -60,7 +61,7 @@ class Worker:
             MissingDependency: Its environment was not made yet.
             SystemFailure: It failed, died, or took too long; holds its last words.
         """
-        with self._lock:
+        with in_turn(self._lock):
             process = self._running()
             try:
                 _send(process, {"method": method, **arguments})
@@ -85,6 +86,7 @@ class Worker:
 
     def _running(self) -> "subprocess.Popen[bytes]":
         if self._process is None or self._process.poll() is not None:
+            self._stop()
             self._folder.mkdir(parents=True, exist_ok=True)
             own = {"HOME": str(self._folder.absolute()), "PATH": os.defpath, "LANG": "C.UTF-8"}
             with self._log.open("wb") as log:
@@ -106,6 +108,10 @@ class Worker:
         for pipe in (process.stdin, process.stdout):
             if pipe is not None:
                 pipe.close()
+        if process.poll() is None:  # in the middle of something: it puts away what would outlive it
+            process.terminate()
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(SECONDS_TO_END)
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()

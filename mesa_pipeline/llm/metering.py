@@ -90,6 +90,15 @@ def note(name: str, times: int = 1) -> None:
     _count(Cost(notes={name: times}))
 
 
+@contextmanager
+def in_turn(lock: threading.Lock) -> Iterator[None]:
+    """Hold a lock; the time spent waiting for others of this process who hold it is not what the work at hand takes."""
+    started = time.perf_counter()
+    with lock:
+        _count(Cost(seconds=started - time.perf_counter()))
+        yield
+
+
 @dataclass(frozen=True)
 class MeteredChat:
     """A language model whose replies are counted."""

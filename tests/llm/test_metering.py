@@ -1,8 +1,10 @@
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 from mesa_pipeline.llm import Message
 from mesa_pipeline.llm.concurrency import map_concurrently
-from mesa_pipeline.llm.metering import Cost, MeteredEmbedder, metered, metered_chat, note
+from mesa_pipeline.llm.metering import Cost, MeteredEmbedder, in_turn, metered, metered_chat, note
 from mesa_pipeline.llm.scripted import ScriptedModel
 from tests.contracts.test_structures import HashingEmbedder
 
@@ -55,3 +57,12 @@ def test_costs_add_up():
     assert Cost(1, 2, 3, 4, 5, 6, {"a": 1}) + Cost(1, 1, 1, 1, 1, 1, {"a": 1, "b": 2}) == Cost(
         2, 3, 4, 5, 6, 7, {"a": 2, "b": 2}
     )
+
+
+def test_waiting_for_ones_turn_is_no_cost():
+    lock = threading.Lock()
+    lock.acquire()
+    threading.Timer(1.0, lock.release).start()
+    started = time.perf_counter()
+    with metered() as meter, in_turn(lock):
+        assert meter.cost.seconds < (time.perf_counter() - started) / 2

@@ -5,6 +5,7 @@ Whatever packages print goes to the log. Workers live in environments of their o
 
 import json
 import os
+import signal
 import sys
 import threading
 import time
@@ -26,8 +27,9 @@ def serve(methods: Mapping[str, Method], at_end: Callable[[], None] = nothing, o
     Args:
         methods: What is called for the ``method`` of a request, with the whole request.
         at_end: Called after the last request.
-        on_death: Called from another thread when the driver is dead, just before this process ends too.
+        on_death: Called when the driver is dead (from another thread), or wants no more of this process, just before it ends.
     """
+    signal.signal(signal.SIGTERM, lambda *_: _end(on_death))
     threading.Thread(target=_end_with, args=(os.getppid(), on_death), daemon=True).start()
     try:
         _serve(methods)
@@ -47,6 +49,10 @@ def _end_with(driver: int, on_death: Callable[[], None]) -> None:
     """End at once when the driver does, also in the middle of a request."""
     while os.getppid() == driver:
         time.sleep(SECONDS_BETWEEN_LOOKS)
+    _end(on_death)
+
+
+def _end(on_death: Callable[[], None]) -> None:
     try:
         on_death()
     finally:
