@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from mesa_pipeline.baselines import BASELINES
 from mesa_pipeline.evaluation.compared_systems import Comparison, SystemStanding, grouped_standings, standings_of
@@ -101,6 +102,7 @@ def _systems_table(plan: _Plan, inputs: ComparedInputs) -> Table:
         Column("System", "left"),
         Column("Overall", unit="x100"),
         *(Column(text.printable(name, NAME_CHARS), unit="x100") for name in groups),
+        *(Column("Paper" if name == OVERALL else f"Paper, {name}", unit="x100") for name in papers),
         Column("MESA minus it", unit="x100"),
         Column("Interval", unit=text.confidence(inputs.systems.evaluation.confidence)),
         Column("Evidence tokens", unit="per question"),
@@ -108,15 +110,15 @@ def _systems_table(plan: _Plan, inputs: ComparedInputs) -> Table:
         Column("Calls before the answer", unit="per question"),
         Column("Unscored", unit="questions"),
         Column("Not asked", unit="questions"),
-        *(Column("Paper" if name == OVERALL else f"Paper, {name}", unit="x100") for name in papers),
     )
     by_code = {standing.code: standing for standing in overall}
     grouped = [{standing.code: standing for standing in groups[name]} for name in groups]
     rows = []
     for code in _codes(overall):
-        cells = _cells(by_code[code], [found[code] for found in grouped]) if code in by_code else _unrun(code, len(groups))
+        known = code in by_code
+        line = _cells(by_code[code], [found[code] for found in grouped]) if known else _unrun(code, len(groups))
         printed = [paper_cell(inputs.printed(plan.number, code, name)) for name in papers]
-        rows.append(Row((*cells, *printed), highlighted=code == FROZEN_ROW))
+        rows.append(Row((*line.scores, *printed, *line.costs), highlighted=code == FROZEN_ROW))
     return Table(plan.name, plan.title, columns, tuple(rows), _caption(plan, inputs, overall, bool(papers)), sortable=True)
 
 
@@ -125,11 +127,20 @@ def _codes(standings: Sequence[SystemStanding]) -> list[str]:
     return [*BASELINES, *(standing.code for standing in standings if standing.code not in BASELINES)]
 
 
-def _cells(standing: SystemStanding, groups: Sequence[SystemStanding]) -> tuple[Cell, ...]:
-    return (
+class _Line(NamedTuple):
+    """A system's cells to the left and to the right of the paper's columns."""
+
+    scores: tuple[Cell, ...]
+    costs: tuple[Cell, ...]
+
+
+def _cells(standing: SystemStanding, groups: Sequence[SystemStanding]) -> _Line:
+    scores = (
         Cell(text.printable(standing.title)),
         score_cell(standing.score),
         *(score_cell(group.score) for group in groups),
+    )
+    costs = (
         *difference_cells(standing.behind),
         spread_cell(standing.tokens),
         spread_cell(standing.query_tokens),
@@ -137,11 +148,12 @@ def _cells(standing: SystemStanding, groups: Sequence[SystemStanding]) -> tuple[
         number_cell(standing.unscored),
         number_cell(standing.unasked),
     )
+    return _Line(scores, costs)
 
 
-def _unrun(code: str, groups: int) -> tuple[Cell, ...]:
+def _unrun(code: str, groups: int) -> _Line:
     absent = Cell(text.ABSENT)
-    return (Cell(BASELINES[code].title), *(absent,) * (groups + 7), Cell(NOT_RUN))
+    return _Line((Cell(BASELINES[code].title), Cell(NOT_RUN), *(absent,) * groups), (absent,) * 7)
 
 
 def paper_cell(figure: PaperFigure | None) -> Cell:
