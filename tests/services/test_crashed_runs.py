@@ -5,13 +5,15 @@ import re
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterator
+import urllib.error
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from mesa_pipeline.artifacts import Layout
+from mesa_pipeline.services.plan import POSTGRES
 from mesa_pipeline.services.record import OwnerStatus, State
 from mesa_pipeline.stages.context import StageContext
 from tests.pipeline import SMALL, copy_of
@@ -87,6 +89,25 @@ def test_a_sweep_killed_again_and_again_is_finished_by_the_next_launch(
         )
     assert client.finished(run) == "SUCCESS"
     assert contents(layout, "outcomes") == contents(finished.layout, "outcomes")
+
+
+def test_a_sweep_whose_postgresql_is_killed_loses_nothing_that_was_swept(
+    client: DagsterClient, layout: Layout, finished: StageContext
+):
+    shutil.rmtree(layout.root / "outcomes", ignore_errors=True)
+    run = client.materialize("subset_sweep_scores", DATASET)
+    until(lambda: made(layout, "outcomes"))
+    killed = service(layout, POSTGRES)
+    os.kill(killed, signal.SIGKILL)
+    assert made(layout, "outcomes") < EPISODES
+
+    until(lambda: all_ready(layout) and service(layout, POSTGRES) != killed)
+    swept = {path: path.stat().st_mtime_ns for path in (layout.root / "outcomes").glob("*.jsonl")}
+    assert asked_again(lambda: client.finished(run)) in ("SUCCESS", "FAILURE"), "whether it could write down its own end or not"
+    again = asked_again(lambda: client.materialize("subset_sweep_scores", DATASET))
+    assert asked_again(lambda: client.finished(again)) == "SUCCESS"
+    assert contents(layout, "outcomes") == contents(finished.layout, "outcomes")
+    assert swept.items() <= {path: path.stat().st_mtime_ns for path in (layout.root / "outcomes").iterdir()}.items()
 
 
 def test_two_runs_of_one_partition_make_everything_once(client: DagsterClient, layout: Layout, finished: StageContext):
@@ -168,6 +189,18 @@ def service(layout: Layout, name: str) -> int:
 def all_ready(layout: Layout) -> bool:
     status = OwnerStatus.read(layout.workspace)
     return status is not None and all(one.state is State.READY for one in status.services)
+
+
+def asked_again(ask: Callable[[], str]) -> str:
+    """What the web server says, once it has replaced the connections that broke: the first to use one is told so."""
+
+    def said() -> str | None:
+        try:
+            return ask()
+        except urllib.error.HTTPError:
+            return None
+
+    return str(until(said))
 
 
 @contextmanager
