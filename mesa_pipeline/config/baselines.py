@@ -164,6 +164,12 @@ class HindsightSettings(Section):
     max_tokens: Positive
     seconds: Annotated[float, Field(gt=0)]
 
+    @model_validator(mode="after")
+    def _replies_are_longer_than_chunks(self) -> "HindsightSettings":
+        if self.max_tokens <= self.chunk_chars:
+            raise ValueError("max_tokens must be more than chunk_chars: the package refuses anything else")
+        return self
+
 
 class CodeSearchSettings(Section):
     seconds: PositiveFloat

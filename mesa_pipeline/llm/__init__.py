@@ -77,9 +77,7 @@ class OpenChat(Protocol):
     allow, or ``max_tokens``.
     """
 
-    def __call__(
-        self, role: Role, schema: Mapping[str, Any] | None = None, max_tokens: int | None = None
-    ) -> "ChatModel": ...
+    def __call__(self, role: Role, schema: Mapping[str, Any] | None = None, max_tokens: int | None = None) -> "ChatModel": ...
 
 
 class ChatModel(Protocol):
