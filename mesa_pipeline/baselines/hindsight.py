@@ -183,6 +183,7 @@ class Hindsight(Baseline[Bank]):
             "LLM_MODEL": "model",
             "LLM_TEMPERATURE_RETAIN": "0",
             "LLM_MAX_RETRIES": "0",
+            "LLM_TIMEOUT": str(self._settings.seconds),  # our own client knows when to give up
             "SKIP_LLM_VERIFICATION": "true",
             "EMBEDDINGS_PROVIDER": "openai",
             "EMBEDDINGS_OPENAI_BASE_URL": self._proxy.url,
