@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import settings as hypothesis_settings
 
 from mesa_pipeline.artifacts import Layout
 from mesa_pipeline.config import Settings, load_settings
@@ -17,6 +18,9 @@ from tests.elasticsearch_emulator import running_emulator
 from tests.pipeline import SMALL, conclude, copy_of, prepare
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+# A busy machine is no fault of the code: properties are tested, not how fast.
+hypothesis_settings.register_profile("untimed", deadline=None)
+hypothesis_settings.load_profile("untimed")
 
 
 @pytest.fixture(scope="session")
