@@ -200,6 +200,7 @@ class AmaAgentSettings(Section):
 
 
 class BaselinesSettings(Section):
+    assets: tuple[str, ...]
     answers: Literal["common", "native"]
     long_context: LongContextSettings
     bm25: Bm25BaselineSettings

@@ -5,17 +5,18 @@ from typing import Any
 
 import dagster as dg
 
-from mesa_pipeline.baselines import BASELINES, Baseline
+from mesa_pipeline.baselines import Baseline
 from mesa_pipeline.defs import metadata
 from mesa_pipeline.defs.datasets import raw_trajectories
 from mesa_pipeline.defs.evaluation import test_report
 from mesa_pipeline.defs.partitions import asset_by_dataset
-from mesa_pipeline.defs.resources import Pipeline
+from mesa_pipeline.defs.resources import Pipeline, read_settings
 from mesa_pipeline.defs.schedules import NIGHTLY_OF_THOSE_THERE
 from mesa_pipeline.defs.versions import Made, materialized
 from mesa_pipeline.stages.baseline_report import baseline_report
 from mesa_pipeline.stages.baselines import run_baseline
 from mesa_pipeline.stages.system_summary import system_summary
+from mesa_pipeline.stages.systems import known_baseline
 
 GROUP = "baselines"
 
@@ -41,7 +42,8 @@ def baseline_asset(baseline: type[Baseline[Any]]) -> dg.AssetsDefinition:
     return answers
 
 
-ANSWERS = [baseline_asset(baseline) for baseline in BASELINES.values()]
+ANSWERS = [baseline_asset(known_baseline(code)) for code in read_settings().baselines.assets]
+"""Of the systems that the settings can run: one that cannot would keep the whole graph from being made."""
 
 
 @asset_by_dataset(

@@ -75,9 +75,19 @@ def baseline_of(settings: Settings, workspace: Path, code: str) -> Baseline[Any]
     Raises:
         ConfigError: There is none; lists those there are.
     """
+    known_baseline(code)
+    return baselines_of(settings, workspace)[code]
+
+
+def known_baseline(code: str) -> type[Baseline[Any]]:
+    """The class of a baseline.
+
+    Raises:
+        ConfigError: There is none of that code; lists those there are.
+    """
     if code not in BASELINES:
         raise ConfigError(f"no baseline {code!r}; known are {', '.join(BASELINES)}")
-    return baselines_of(settings, workspace)[code]
+    return BASELINES[code]
 
 
 def system_of(settings: Settings, workspace: Path, code: str) -> MemorySystem[Any]:

@@ -14,6 +14,7 @@ from mesa_pipeline.baselines import BASELINES
 from mesa_pipeline.config import load_settings
 from mesa_pipeline.datasets.splits import PARTS
 from mesa_pipeline.definitions import defs
+from mesa_pipeline.defs.baselines import baseline_asset
 from mesa_pipeline.defs.partitions import BY_DATASET, BY_DATASET_AND_SEED
 from mesa_pipeline.defs.resources import Pipeline
 from mesa_pipeline.structures import STRUCTURES
@@ -25,7 +26,7 @@ GROUPS = {
     "search": {"optimized_policy", "policy_ablations"},
     "champion": {"challenger_policy", "champion_policy"},
     "reports": {"test_report", "comparison_report"},
-    "baselines": {f"{code}_answers" for code in BASELINES} | {"baseline_report"},
+    "baselines": {"long_context_answers", "bm25_answers", "flat_dense_answers", "baseline_report"},
 }
 BY_SEED = {"split_partitions", "optimized_policy", "policy_ablations", "test_report"}
 IN_ORDER = (
@@ -167,7 +168,8 @@ def test_systems_are_compared_with_what_they_cost(
 def test_a_wrapped_system_without_its_environment_names_the_command_that_makes_it(
     definitions: dg.Definitions, instance: dg.DagsterInstance, pipeline: Pipeline
 ):
-    result = materialize(definitions, instance, pipeline, ["mem0_answers"], "synthetic", raise_on_error=False)
+    assets, resources = [baseline_asset(BASELINES["mem0"])], {"pipeline": pipeline}
+    result = dg.materialize(assets, partition_key="synthetic", instance=instance, resources=resources, raise_on_error=False)
     (failure,) = [event for event in result.all_events if event.is_step_failure]
     assert "mesa baselines install mem0" in str(failure.step_failure_data)
 
@@ -245,9 +247,9 @@ def test_at_night_the_comparison_waits_for_the_systems_that_were_run_alone(defin
         night = dg.evaluate_automation_conditions(
             definitions, instance, evaluation_time=evening + timedelta(hours=6), cursor=before.cursor
         )
-    asked = {key: set(night.get_requested_partitions(dg.AssetKey(key))) for key in [*made, "mem0_answers"]}
+    asked = {key: set(night.get_requested_partitions(dg.AssetKey(key))) for key in [*made, "flat_dense_answers"]}
     assert before.total_requested == 0
-    assert asked == {**{key: {"synthetic"} for key in made}, "mem0_answers": set()}
+    assert asked == {**{key: {"synthetic"} for key in made}, "flat_dense_answers": set()}
 
 
 def requested(result: dg.EvaluateAutomationConditionsResult) -> Mapping[str, set[str]]:
