@@ -26,7 +26,7 @@ export DVC_NO_ANALYTICS := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run ui test test-slow screenshots check format dvc dvc-setup workers dvc-push dvc-pull dvc-remote lock clean
+.PHONY: help setup run ui test test-system screenshots check format dvc dvc-setup workers dvc-push dvc-pull dvc-remote lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-11s %s\n", $$1, $$2 }'
@@ -39,12 +39,12 @@ run: $(INSTALLED) ## Run the main job from trajectories to the report (ARGS="--d
 ui: $(INSTALLED) ## Open the asset graph in the browser
 	$(BIN)/mesa ui $(ARGS)
 
-test: $(INSTALLED) $(DVC_INSTALLED) ## Run all tests but the slow ones (PYTEST="-k name" for some)
-	$(BIN)/python -m pytest -n auto --dist loadfile -m "not slow" $(PYTEST)
+test: $(INSTALLED) $(DVC_INSTALLED) ## Run all tests but those of the whole system (PYTEST="-k name" for some)
+	$(BIN)/python -m pytest -n auto --dist loadfile -m "not system" $(PYTEST)
 
 # One after the other: servers, browsers and workers that are killed on purpose want the machine for themselves.
-test-slow: $(INSTALLED) $(DVC_INSTALLED) ## Run the slow tests: services, browser, crashes, Celery, DVC
-	$(BIN)/python -m pytest -m slow --durations 15 $(PYTEST)
+test-system: $(INSTALLED) $(DVC_INSTALLED) ## Run the tests of the whole system: services, browser, crashes, Celery, DVC
+	$(BIN)/python -m pytest -m system --durations 15 $(PYTEST)
 
 screenshots: $(INSTALLED) ## Take the screenshots in docs/images anew (some minutes; needs chromium)
 	MESA_SCREENSHOTS=$(CURDIR)/build/screenshots $(BIN)/python -m pytest tests/browser

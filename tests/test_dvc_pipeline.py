@@ -102,7 +102,7 @@ def test_outputs_are_kept_between_runs_so_that_the_core_can_continue(pipeline: d
         assert all(options == {"persist": True} for output in stage["outs"] for options in output.values())
 
 
-@pytest.mark.slow
+@pytest.mark.system
 @pytest.mark.timeout(900)
 def test_a_real_reproduction_reruns_only_what_depends_on_a_change_and_reaches_another_clone(tmp_path: Path):
     if not DVC.exists():

@@ -16,7 +16,7 @@ from mesa_pipeline.services import control
 from mesa_pipeline.services.probes import free_port
 from tests.services.dagster_client import DagsterClient, until
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.system, pytest.mark.timeout(900)]
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 

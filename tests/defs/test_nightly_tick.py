@@ -36,7 +36,7 @@ EVERY_MINUTE = "nightly.cron='* * * * *'"
 DEADLINE_SECONDS = 280.0
 
 
-@pytest.mark.slow
+@pytest.mark.system
 @pytest.mark.timeout(900)
 def test_a_tick_takes_up_a_new_episode_and_another_run_makes_nothing(
     finished: StageContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

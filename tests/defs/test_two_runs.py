@@ -39,7 +39,7 @@ print(json.dumps({"failed": failed, "waits": waits, "made": made}))
 """
 
 
-@pytest.mark.slow
+@pytest.mark.system
 @pytest.mark.timeout(600)
 def test_two_runs_of_one_partition_lose_nothing_and_do_nothing_twice(tmp_path: Path):
     overrides = [*SMALL, "datasets.synthetic.episodes=4", "datasets.synthetic.questions=2"]

@@ -27,7 +27,7 @@ EPISODES, STEPS = 8, 500
 VISIBILITY_SECONDS = 10
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.system,
     pytest.mark.timeout(900),
     pytest.mark.skipif(
         shutil.which("redis-server") is None, reason="redis-server is not installed (apt-get install redis-server)"

@@ -7,7 +7,9 @@ import json
 import os
 import signal
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import psutil
 import psycopg
@@ -27,7 +29,7 @@ from tests.services.dagster_client import DagsterClient, until
 
 pytestmark = [
     pytest.mark.skipif(unavailable() is not None, reason=str(unavailable())),
-    pytest.mark.slow,
+    pytest.mark.system,
     pytest.mark.timeout(900),
 ]
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -109,7 +111,7 @@ def test_nothing_listens_beyond_this_machine(up: OwnerStatus):
     listening = {
         (connection.laddr.ip, connection.laddr.port)
         for process in everyone(up)
-        for connection in process.net_connections("inet")
+        for connection in connections(process)
         if connection.status == psutil.CONN_LISTEN
     }
     assert {ip for ip, _ in listening} <= {HOST, f"::ffff:{HOST}"}, "the latter is how a socket for both families calls it"
@@ -221,10 +223,16 @@ def test_its_password_is_in_no_file_but_one_no_command_line_and_no_page(moved: O
 
 def command_line(process: psutil.Process) -> list[str]:
     """Of a process that may have ended since it was listed."""
-    try:
+    with suppress(psutil.NoSuchProcess):
         return process.cmdline()
-    except (psutil.NoSuchProcess, psutil.ZombieProcess):
-        return []
+    return []
+
+
+def connections(process: psutil.Process) -> list[Any]:
+    """Of a process that may have ended since it was listed."""
+    with suppress(psutil.NoSuchProcess):
+        return process.net_connections("inet")
+    return []
 
 
 def test_down_stops_all_in_order_and_is_harmless_afterwards(moved: OwnerStatus, workspace: Path):

@@ -20,7 +20,7 @@ from tests.pipeline import SMALL, copy_of
 from tests.services.dagster_client import EVENTS, DagsterClient, until
 from tests.services.served import served
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.system, pytest.mark.timeout(900)]
 DATASET = "synthetic"
 EPISODES = 10
 PROCESS = re.compile(r"Started process for run \(pid: (\d+)\)")
