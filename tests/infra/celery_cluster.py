@@ -130,10 +130,16 @@ def cluster(folder: Path, settings: Mapping[str, str]) -> Iterator[Cluster]:
             "MESA_WORKSPACE": str(folder / "workspace"),
             **settings,
         }
+        create_tables(environment)
         made = Cluster(folder, environment, redis.Redis.from_url(f"{broker}/0"))
         running.callback(made.queue.close)
         running.callback(made.stop)
         yield made
+
+
+def create_tables(environment: Mapping[str, str]) -> None:
+    """Dagster's, by one process: several that find none and create them at the same time break each other."""
+    subprocess.run(["dagster", "instance", "migrate"], env=environment, check=True, stdout=subprocess.DEVNULL)
 
 
 @contextmanager

@@ -37,6 +37,8 @@ PROGRAMS: Mapping[str, click.Command] = {
     "mlflow": mlflow.cli.cli,
 }
 """Of the image, and of this environment too."""
+ENDS = "migrate"
+"""The service that does its work and ends."""
 
 
 @pytest.fixture(scope="module")
@@ -62,8 +64,9 @@ def test_there_is_everything_a_team_needs(services: Mapping[str, Any]):
 def test_services_that_others_wait_for_exist_and_say_when_they_are_ready(services: Mapping[str, dict[str, Any]]):
     for name, service in services.items():
         for needed, how in service.get("depends_on", {}).items():
-            assert how == {"condition": "service_healthy"}
-            assert "healthcheck" in services[needed], f"{name} would wait for {needed} for ever"
+            ends = services[needed]["restart"] == "no"
+            assert how == {"condition": "service_completed_successfully" if ends else "service_healthy"}
+            assert ends or "healthcheck" in services[needed], f"{name} would wait for {needed} for ever"
             assert set(services[needed].get("profiles", ())) <= set(service.get("profiles", ())), (
                 f"{name} starts without {needed}"
             )
@@ -91,7 +94,19 @@ def test_images_are_pinned_and_containers_are_limited(services: Mapping[str, dic
         version = service["image"].rpartition(":")[2]
         assert ("${MESA_VERSION" in service["image"]) or re.match(r"v?\d+\.\d+\.\d+", version), f"{name} is not pinned"
         assert service["deploy"]["resources"], name
-        assert service["restart"] == "unless-stopped"
+        assert service["restart"] == ("no" if name == ENDS else "unless-stopped")
+
+
+def test_whatever_uses_the_tables_of_dagster_starts_when_they_are_there(services: Mapping[str, dict[str, Any]]):
+    users = {name for name, service in services.items() if "DAGSTER_POSTGRES_URL" in service.get("environment", {})} - {ENDS}
+    assert {"code", "webserver", "daemon", "worker"} <= users
+    assert all(ENDS in waits_for(services, name) for name in users)
+
+
+def waits_for(services: Mapping[str, dict[str, Any]], name: str) -> set[str]:
+    """All that must be up before a service starts."""
+    needed = set(services[name].get("depends_on", {}))
+    return needed.union(*(waits_for(services, other) for other in needed))
 
 
 def test_passwords_have_no_default_and_every_variable_is_explained_or_has_one(text: str):
