@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mesa_pipeline import artifacts
+from mesa_pipeline import __version__, artifacts
 from mesa_pipeline.artifacts import Journal, Layout
 from mesa_pipeline.artifacts.layout import is_held
 from mesa_pipeline.errors import ArtifactError, WorkspaceBusy
@@ -104,7 +104,11 @@ def test_records_cut_short_or_edited_are_refused_before_the_first_is_given(tmp_p
         next(artifacts.read_records(path, "make x"))
 
 
-@given(st.dictionaries(any_text.filter(lambda key: key != "seal"), st.one_of(any_text, st.floats(0, 1)), min_size=1))
+@given(
+    st.dictionaries(
+        any_text.filter(lambda key: key not in ("seal", "package_version")), st.one_of(any_text, st.floats(0, 1)), min_size=1
+    )
+)
 def test_sealed_json_survives_the_round_trip(tmp_path_factory, value):
     path = tmp_path_factory.mktemp("json") / "x.json"
     artifacts.write_sealed_json(path, value)
@@ -125,6 +129,20 @@ def test_edited_sealed_json_is_refused(tmp_path):
     path.write_text(path.read_text().replace('"b"', '"a"'))
     with pytest.raises(ArtifactError, match=r"edited.*make x"):
         artifacts.read_json(path, "make x")
+
+
+def test_json_of_another_version_names_file_version_and_remedy(tmp_path):
+    path = tmp_path / "x.json"
+    artifacts.write_sealed_json(path, {"train": ["a"]})
+    assert artifacts.read_json_as(lambda value: value["train"], path, "make x") == ["a"]
+    with pytest.raises(
+        ArtifactError, match=rf"x\.json was written by mesa-pipeline {__version__}.*'test'.*delete it.*`make x`"
+    ):
+        artifacts.read_json_as(lambda value: value["test"], path, "make x")
+    artifacts.write_json(path, {"train": ["a"], "seal": artifacts.fingerprint({"train": ["a"]})})
+    assert artifacts.read_json(path, "make x") == {"train": ["a"]}
+    with pytest.raises(ArtifactError, match="written by an earlier mesa-pipeline"):
+        artifacts.read_json_as(lambda value: value["test"], path, "make x")
 
 
 def test_a_workspace_that_cannot_be_made_is_named(tmp_path):

@@ -4,19 +4,22 @@ import hashlib
 import io
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
+from mesa_pipeline import __version__
 from mesa_pipeline.artifacts.fingerprints import FINGERPRINT_CHARS, dump_json, fingerprint
 from mesa_pipeline.errors import ArtifactError
 
+T = TypeVar("T")
 Record = Mapping[str, Any]
 SEAL = "seal"
+WRITTEN_BY = "package_version"
 PRIVATE = 0o600
 _PARSING = Lock()
 """NumPy parses headers with ``ast``, which in Python 3.11 fails when threads use it at once (CPython issue 106905)."""
@@ -62,16 +65,25 @@ def write_json(path: Path, value: Any, *, private: bool = False) -> None:
 
 
 def write_sealed_json(path: Path, value: Record, *, private: bool = False) -> None:
-    """``write_json`` of an object that ``read_json`` refuses once it was edited."""
-    plain = json.loads(dump_json(value))
+    """``write_json`` of an object that ``read_json`` refuses once it was edited; it says which version wrote it."""
+    plain = {**json.loads(dump_json(value)), WRITTEN_BY: __version__}
     write_json(path, {**plain, SEAL: fingerprint(plain)}, private=private)
 
 
 def read_json(path: Path, made_by: str) -> dict[str, Any]:
-    """Read a JSON artifact, without its seal; ``made_by`` is the command that makes it.
+    """Read a JSON artifact, without its seal and the version that wrote it; ``made_by`` is the command that makes it.
 
     Raises:
         ArtifactError: It is not there, damaged, or was edited after it was sealed.
+    """
+    return read_json_as(dict, path, made_by)
+
+
+def read_json_as(kind: Callable[[dict[str, Any]], T], path: Path, made_by: str) -> T:
+    """Read a JSON artifact as what it holds: what ``kind`` makes of ``read_json``.
+
+    Raises:
+        ArtifactError: As ``read_json``; or another version wrote it, and ``kind`` cannot be made from that.
     """
     try:
         value = json.loads(_read_bytes(path, made_by))
@@ -81,7 +93,15 @@ def read_json(path: Path, made_by: str) -> dict[str, Any]:
         raise _damaged(path, "it holds no object", made_by)
     if value.pop(SEAL, None) != fingerprint(value):
         raise _damaged(path, "its seal does not fit its content", made_by)
-    return value
+    version = value.pop(WRITTEN_BY, None)
+    try:
+        return kind(value)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        writer = f"mesa-pipeline {version}" if version else "an earlier mesa-pipeline, which did not say its version"
+        raise ArtifactError(
+            f"{path} was written by {writer}; this one, {__version__}, cannot read it ({error!r}): "
+            f"delete it and run `{made_by}`"
+        ) from error
 
 
 def write_records(path: Path, header: Record, records: Iterable[Record]) -> None:

@@ -5,7 +5,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mesa_pipeline import __version__
 from mesa_pipeline.config import SearchSettings
+from mesa_pipeline.errors import ArtifactError
 from mesa_pipeline.evaluation.evaluate import Evaluation
 from mesa_pipeline.search.events import Event
 from mesa_pipeline.search.records import ArchiveEntry, ArmStatistics, Rejection
@@ -94,7 +96,20 @@ def fold(store: SearchStore, before: int | None = None) -> Archive:
     Args:
         store: Of the search.
         before: Only events of earlier iterations; ``None`` for all.
+
+    Raises:
+        ArtifactError: Another version wrote the events, and this one cannot read them, or a source is missing or was changed.
     """
+    try:
+        return _folded(store, before)
+    except (KeyError, TypeError) as error:
+        raise ArtifactError(
+            f"the events in {store.folder} were written by another mesa-pipeline; this one, {__version__}, cannot read them "
+            f"({error!r}): delete the folder to search anew"
+        ) from error
+
+
+def _folded(store: SearchStore, before: int | None) -> Archive:
     entries: list[ArchiveEntry] = []
     rejections: list[Rejection] = []
     for event in store.events:

@@ -10,10 +10,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from mesa_pipeline import __version__
-from mesa_pipeline.artifacts import file_sha256, read_json, write_json, write_sealed_json, write_text
+from mesa_pipeline.artifacts import file_sha256, read_json_as, write_json, write_sealed_json, write_text
 from mesa_pipeline.errors import ArtifactError
 from mesa_pipeline.evaluation.evaluate import Evaluation
 from mesa_pipeline.policies import ExecutablePolicy, FittedPolicy, PolicyInput, open_policy
@@ -145,7 +144,6 @@ def freeze(
         "sha256": {name: file_sha256(directory / name) for name in names},
         "provenance": asdict(provenance),
         "validation": asdict(validation),
-        "package_version": __version__,
     }
     write_sealed_json(directory / MANIFEST_FILE, manifest)
     return load_frozen(directory, sandbox)
@@ -163,21 +161,29 @@ def load_frozen(directory: Path, sandbox: Sandbox | None = None) -> FrozenPolicy
         PolicyError: It needs a policy type that this version does not have.
     """
     path = directory / MANIFEST_FILE
-    manifest = read_json(path, MADE_BY)
-    try:
-        optional = [name for name in (VALUES_FILE, SOURCE_FILE) if name in manifest["sha256"]]
-        hashes = {name: manifest["sha256"][name] for name in (POLICY_FILE, STATE_FILE, *optional)}
-        provenance = Provenance(**manifest["provenance"])
-        validation = Evaluation(**manifest["validation"])
-    except (KeyError, TypeError) as error:
-        raise ArtifactError(f"{path} is not the manifest of a frozen policy; make one with `{MADE_BY}`") from error
-    contents = {name: _read_verified(directory / name, expected) for name, expected in hashes.items()}
+    manifest = read_json_as(_Manifest.from_json, path, MADE_BY)
+    contents = {name: _read_verified(directory / name, expected) for name, expected in manifest.sha256.items()}
     spec, state = json.loads(contents[POLICY_FILE]), json.loads(contents[STATE_FILE])
     if SOURCE_FILE in contents:
         spec[SOURCE_KEY] = contents[SOURCE_FILE].decode("utf-8")
     fitted = FittedPolicy(open_policy(spec, sandbox), state)
     values = ValueModel.from_json(json.loads(contents[VALUES_FILE])) if VALUES_FILE in contents else None
-    return FrozenPolicy(fitted, provenance, validation, file_sha256(path), values)
+    return FrozenPolicy(fitted, manifest.provenance, manifest.validation, file_sha256(path), values)
+
+
+@dataclass(frozen=True)
+class _Manifest:
+    """What vouches for the other files: ``sha256`` has the hash of each by its name."""
+
+    sha256: Mapping[str, str]
+    provenance: Provenance
+    validation: Evaluation
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Self:
+        optional = [name for name in (VALUES_FILE, SOURCE_FILE) if name in value["sha256"]]
+        hashes = {name: value["sha256"][name] for name in (POLICY_FILE, STATE_FILE, *optional)}
+        return cls(hashes, Provenance(**value["provenance"]), Evaluation(**value["validation"]))
 
 
 def _read_verified(path: Path, expected_sha256: str) -> bytes:

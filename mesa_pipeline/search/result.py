@@ -1,7 +1,9 @@
 """A finished search: what was tried, what was chosen and by which rule."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from functools import cache
+from typing import Any, Self
 
 from mesa_pipeline.config import SearchSettings
 from mesa_pipeline.errors import PolicyError
@@ -14,6 +16,51 @@ from mesa_pipeline.search.records import ArchiveEntry
 from mesa_pipeline.search.selection import Evidence, select_entry
 from mesa_pipeline.search.store import EVALUATED, SearchStore
 from mesa_pipeline.search.trial import Invalid, Trial, gated, tried
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """What a search tried and chose.
+
+    Attributes:
+        fingerprint: Key of what is frozen.
+        search: Key of what the iterations found, which names the folder of their log.
+        chosen: Id of the entry that is frozen.
+        rule: How it was chosen.
+        iterations: How far the search went.
+        planned: Candidates in so many iterations.
+        evaluated: Of them, those that were valid.
+        invalid: Those that were not.
+        duplicates: Those that behave as another one does.
+        left_out: Validation questions without every score, which none was judged on.
+        directions: Ids of the directions, in order.
+        proposer: Name of what wrote the candidates.
+        spent: What the proposals cost, by what was counted.
+        tracked: Parameters that the tracker shows of it.
+    """
+
+    fingerprint: str
+    search: str
+    chosen: str
+    rule: str
+    iterations: int
+    planned: int
+    evaluated: int
+    invalid: int
+    duplicates: int
+    left_out: int
+    directions: tuple[str, ...]
+    proposer: str
+    spent: Mapping[str, int]
+    tracked: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Self:
+        """Inverse of ``to_json``."""
+        return cls(**{**value, "directions": tuple(value["directions"])})
 
 
 @dataclass(frozen=True)

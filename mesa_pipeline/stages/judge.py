@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from mesa_pipeline.artifacts import exclusive, read_json, write_sealed_json
+from mesa_pipeline.artifacts import exclusive, read_json_as, write_sealed_json
 from mesa_pipeline.errors import ConfigError
 from mesa_pipeline.evaluation.held_out import FROZEN_ROW, TestResult
 from mesa_pipeline.evaluation.panel import JudgedSeed, agreements, judge_rows, panel_of
@@ -80,7 +80,7 @@ def read_judgements(context: StageContext, seed: int) -> JudgedSeed:
     Raises:
         ArtifactError: They were not asked, or what was kept of them was changed.
     """
-    return JudgedSeed.from_json(read_json(context.layout.judgements(seed), f"mesa judge --seed {seed}"))
+    return read_json_as(JudgedSeed.from_json, context.layout.judgements(seed), f"mesa judge --seed {seed}")
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,9 @@ import time
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 from mesa_pipeline import __version__
-from mesa_pipeline.artifacts import exclusive, fingerprint, read_json, write_sealed_json
+from mesa_pipeline.artifacts import exclusive, fingerprint, read_json_as, write_sealed_json
 from mesa_pipeline.errors import ArtifactError, PolicyError
 from mesa_pipeline.policies import FitContext, FittedPolicy
 from mesa_pipeline.policies.sandbox import open_sandbox, require_strong
@@ -21,7 +20,7 @@ from mesa_pipeline.search.directions import Direction, open_directions
 from mesa_pipeline.search.freeze import FrozenPolicy, Provenance, freeze, load_frozen
 from mesa_pipeline.search.loop import Search
 from mesa_pipeline.search.proposers import Proposer, open_proposer
-from mesa_pipeline.search.result import Chosen, choose
+from mesa_pipeline.search.result import Chosen, SearchResult, choose
 from mesa_pipeline.search.store import SearchStore
 from mesa_pipeline.search.ucb import bonus_to_spread
 from mesa_pipeline.stages.context import StageContext
@@ -80,25 +79,25 @@ def read_frozen(context: StageContext, seed: int) -> FrozenPolicy:
     return load_frozen(context.layout.policy(seed) / FROZEN_FOLDER, sandbox)
 
 
-def read_result(context: StageContext, seed: int) -> dict[str, Any]:
+def read_result(context: StageContext, seed: int) -> SearchResult:
     """What the search of a seed tried and chose, as ``search.json`` has it.
 
     Raises:
-        ArtifactError: There has been none.
+        ArtifactError: There has been none, or another version made it.
     """
-    return read_json(context.layout.policy(seed) / RESULT_FILE, f"mesa optimize --seed {seed}")
+    return read_json_as(SearchResult.from_json, context.layout.policy(seed) / RESULT_FILE, f"mesa optimize --seed {seed}")
 
 
 def read_archive(context: StageContext, seed: int) -> Archive:
     """Every candidate of a seed's search.
 
     Raises:
-        ArtifactError: There has been no search, or its log is damaged.
+        ArtifactError: There has been no search, another version made it, or its log is damaged.
     """
     result = read_result(context, seed)
-    store = SearchStore(context.layout.policy(seed) / SEARCH_FOLDER / result["search"])
-    archive = fold(store, before=result["iterations"] + 1)
-    if len(archive.entries) - 1 + len(archive.rejections) != result["planned"]:
+    store = SearchStore(context.layout.policy(seed) / SEARCH_FOLDER / result.search)
+    archive = fold(store, before=result.iterations + 1)
+    if len(archive.entries) - 1 + len(archive.rejections) != result.planned:
         raise ArtifactError(f"the log in {store.folder} is not the one that was searched; run `mesa optimize --seed {seed}`")
     return archive
 
@@ -149,7 +148,7 @@ class _Job:
 
     def is_done(self) -> bool:
         try:
-            is_current = read_result(self._context, self._seed)["fingerprint"] == self.key
+            is_current = read_result(self._context, self._seed).fingerprint == self.key
             read_archive(self._context, self._seed)
             return is_current and read_frozen(self._context, self._seed).provenance.search == self.key
         except (ArtifactError, PolicyError):
@@ -186,8 +185,9 @@ class _Job:
             policy = freeze(frozen, fitted, self._provenance(), chosen.entry.validation, values, sandbox)
             recorder.freeze(tracked_policy(frozen, policy), chosen.entry, aliases_of(self._context, self._seed))
         left_out = len(self._validation.matrix) - len(data.validation)
-        result = self._result(archive, chosen, left_out, store.spent(settings.search.iterations))
-        write_sealed_json(self._folder / RESULT_FILE, {"fingerprint": self.key, **result, "tracked": tracked.params})
+        spent = store.spent(settings.search.iterations)
+        result = self._result(archive, chosen, left_out, spent, tracked.params)
+        write_sealed_json(self._folder / RESULT_FILE, result.to_json())
 
     def _open_store(self) -> SearchStore:
         """The store to continue in; searches with other settings lie beside it.
@@ -239,22 +239,26 @@ class _Job:
             profile=settings.profile_label,
         )
 
-    def _result(self, archive: Archive, chosen: Chosen, left_out: int, spent: Mapping[str, int]) -> dict[str, Any]:
+    def _result(
+        self, archive: Archive, chosen: Chosen, left_out: int, spent: Mapping[str, int], tracked: Mapping[str, object]
+    ) -> SearchResult:
         search = self._context.settings.search
-        return {
-            "chosen": chosen.entry.id,
-            "rule": search.select,
-            "iterations": search.iterations,
-            "left_out": left_out,
-            "planned": search.iterations * len(search.slots),
-            "evaluated": len(archive.entries) - 1,
-            "invalid": sum(rejection.duplicate_of is None for rejection in archive.rejections),
-            "duplicates": sum(rejection.duplicate_of is not None for rejection in archive.rejections),
-            "directions": [direction.id for direction in self._directions],
-            "proposer": self._proposer.name,
-            "search": self._search_key,
-            "spent": spent,
-        }
+        return SearchResult(
+            fingerprint=self.key,
+            search=self._search_key,
+            chosen=chosen.entry.id,
+            rule=search.select,
+            iterations=search.iterations,
+            planned=search.iterations * len(search.slots),
+            evaluated=len(archive.entries) - 1,
+            invalid=sum(rejection.duplicate_of is None for rejection in archive.rejections),
+            duplicates=sum(rejection.duplicate_of is not None for rejection in archive.rejections),
+            left_out=left_out,
+            directions=tuple(direction.id for direction in self._directions),
+            proposer=self._proposer.name,
+            spent=spent,
+            tracked=tracked,
+        )
 
 
 def _copy_folder(made: Path, folder: Path) -> None:
@@ -270,14 +274,14 @@ def _copy_folder(made: Path, folder: Path) -> None:
 
 def _facts(context: StageContext, seed: int) -> dict[str, object]:
     frozen, result = read_frozen(context, seed), read_result(context, seed)
-    tried = f"{result['evaluated']} evaluated, {result['duplicates']} duplicates, {result['invalid']} invalid"
-    spent = ", ".join(f"{count:,} {what.replace('_', ' ')}" for what, count in sorted(result["spent"].items()))
-    ratio = bonus_to_spread(read_archive(context, seed).arms(result["directions"], context.settings.search))
+    tried = f"{result.evaluated} evaluated, {result.duplicates} duplicates, {result.invalid} invalid"
+    spent = ", ".join(f"{count:,} {what.replace('_', ' ')}" for what, count in sorted(result.spent.items()))
+    ratio = bonus_to_spread(read_archive(context, seed).arms(result.directions, context.settings.search))
     return {
         "chosen": frozen.name,
         "validation_score": round(100 * frozen.validation.score, 2),
         "validation_tokens": round(frozen.validation.tokens),
-        "candidates": f"{result['planned']} planned: {tried}",
+        "candidates": f"{result.planned} planned: {tried}",
         **({"proposer spent": spent} if spent else {}),
         "bonus_to_spread": "unknown" if ratio is None else f"{ratio:.1f}",
     }

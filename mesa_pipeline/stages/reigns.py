@@ -18,7 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
-from mesa_pipeline.artifacts import Layout, fingerprint, read_json, write_sealed_json
+from mesa_pipeline.artifacts import Layout, fingerprint, read_json, read_json_as, write_sealed_json
 from mesa_pipeline.errors import ArtifactError
 from mesa_pipeline.evaluation.health import Shown
 from mesa_pipeline.evaluation.nights import Handover, How, Night
@@ -128,11 +128,11 @@ class Throne:
         Raises:
             ArtifactError: There was none of that number, or its record is damaged.
         """
-        return Reign.from_json(self._record(number)["reign"])
+        return self._record(number).reign
 
     def baseline(self, number: int) -> Shown:
         """What a champion yielded on its held-out questions when its reign began; raises as ``reign``."""
-        return Shown.from_json(self._record(number)["baseline"])
+        return self._record(number).baseline
 
     def frozen_folder(self, number: int) -> Path:
         """The policy of a reign."""
@@ -167,7 +167,7 @@ class Throne:
         said = {**asdict(reign), "frozen": str(self.frozen_folder(number).relative_to(self._folder))}
         said.pop("episodes")
         try:
-            is_said = read_json(self._file, MADE_BY)["number"] == number
+            is_said = read_json(self._file, MADE_BY).get("number") == number
         except ArtifactError:
             is_said = False
         if not is_said:
@@ -180,8 +180,20 @@ class Throne:
     def _reign_folder(self, number: int) -> Path:
         return self._folder / "reigns" / f"{number:04d}"
 
-    def _record(self, number: int) -> dict[str, Any]:
-        return read_json(self._reign_folder(number) / REIGN_FILE, MADE_BY)
+    def _record(self, number: int) -> "_Record":
+        return read_json_as(_Record.from_json, self._reign_folder(number) / REIGN_FILE, MADE_BY)
+
+
+@dataclass(frozen=True)
+class _Record:
+    """What is kept of a reign: what it is, and what its champion yielded when it began."""
+
+    reign: Reign
+    baseline: Shown
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Self:
+        return cls(Reign.from_json(value["reign"]), Shown.from_json(value["baseline"]))
 
 
 @dataclass(frozen=True)
@@ -210,11 +222,15 @@ def read_champion(layout: Layout) -> Champion | None:
     path = layout.champion / CHAMPION_FILE
     if not path.exists():
         return None
-    said = read_json(path, MADE_BY)
-    folder = layout.champion / said["frozen"]
-    if not (folder / MANIFEST_FILE).exists():
-        raise ArtifactError(f"the champion's policy is not in {folder}; put another in place with `mesa champion roll-back`")
-    return Champion(layout.dataset, said["name"], said["since"], folder)
+
+    def reigning(said: Mapping[str, Any]) -> Champion:
+        return Champion(layout.dataset, said["name"], said["since"], layout.champion / said["frozen"])
+
+    champion = read_json_as(reigning, path, MADE_BY)
+    if not (champion.folder / MANIFEST_FILE).exists():
+        where = champion.folder
+        raise ArtifactError(f"the champion's policy is not in {where}; put another in place with `mesa champion roll-back`")
+    return champion
 
 
 def latest_champion(workspace: Path) -> Champion | None:

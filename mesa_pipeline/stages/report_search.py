@@ -57,19 +57,19 @@ def search_finding(context: StageContext, seed: int) -> SearchFinding:
     """
     result, archive, frozen = read_result(context, seed), read_archive(context, seed), read_frozen(context, seed)
     settings = context.settings.search
-    arms = archive.arms(result["directions"], settings)
+    arms = archive.arms(result.directions, settings)
     initial = archive.entries[0]
     return SearchFinding(
         seed=seed,
-        proposer=result["proposer"],
-        rule=result["rule"],
-        planned=result["planned"],
+        proposer=result.proposer,
+        rule=result.rule,
+        planned=result.planned,
         lambda_=settings.lambda_,
         candidates=_candidates(archive),
         arms=tuple(Arm(arm.direction, arm.pulls, arm.value, arm.bonus, arm.invalid, arm.duplicates) for arm in arms),
-        chosen=result["chosen"],
+        chosen=result.chosen,
         manifest_sha256=frozen.manifest_sha256,
-        source=archive.entry(result["chosen"]).source,
+        source=archive.entry(result.chosen).source,
         state=_readable(frozen.fitted.state),
         readings=_readings(archive.entries, settings.lambda_),
         hypervolume=hypervolume(archive.entries, initial.validation.tokens),

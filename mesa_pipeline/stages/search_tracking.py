@@ -6,13 +6,13 @@ Scores and objectives are told times a hundred: the tracker's pages show three d
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from mesa_pipeline import __version__
 from mesa_pipeline.evaluation.evaluate import Evaluation
 from mesa_pipeline.search.freeze import FrozenPolicy
 from mesa_pipeline.search.loop import SearchProgress
 from mesa_pipeline.search.records import ArchiveEntry, Rejection
+from mesa_pipeline.search.result import SearchResult
 from mesa_pipeline.search.ucb import bonus_to_spread
 from mesa_pipeline.stages.context import StageContext
 from mesa_pipeline.stages.models import open_reading
@@ -102,9 +102,9 @@ def tracked_search(context: StageContext, seed: int, key: str, proposer: str) ->
     return TrackedSearch(context.dataset, seed, key, params, _variation(context))
 
 
-def recorded_search(context: StageContext, seed: int, result: Mapping[str, Any]) -> TrackedSearch:
+def recorded_search(context: StageContext, seed: int, result: SearchResult) -> TrackedSearch:
     """A finished search as the tracker knows it, told from its ``search.json``: settings may have changed since."""
-    return TrackedSearch(context.dataset, seed, result["fingerprint"], result.get("tracked", {}), _variation(context))
+    return TrackedSearch(context.dataset, seed, result.fingerprint, result.tracked, _variation(context))
 
 
 def entry_metrics(entry: ArchiveEntry) -> Mapping[str, float | None]:

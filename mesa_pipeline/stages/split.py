@@ -2,10 +2,12 @@
 
 import logging
 import time
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
-from mesa_pipeline.artifacts import exclusive, fingerprint, read_json, write_sealed_json
+from mesa_pipeline.artifacts import exclusive, fingerprint, read_json, read_json_as, write_sealed_json
 from mesa_pipeline.datasets.splits import PARTS, EpisodeInfo, Split, extend_split, split_episodes
 from mesa_pipeline.errors import ArtifactError
 from mesa_pipeline.stages.context import StageContext
@@ -71,8 +73,11 @@ def _assigned(path: Path) -> dict[str, str]:
     """Part of every episode that was ever split, by id."""
     if not path.exists():
         return {}
-    stored = read_json(path, "mesa nightly")
-    return {**stored.get(GONE, {}), **{id: part for part in PARTS for id in stored[part]}}
+
+    def assigned(stored: Mapping[str, Any]) -> dict[str, str]:
+        return {**stored.get(GONE, {}), **{id: part for part in PARTS for id in stored[part]}}
+
+    return read_json_as(assigned, path, "mesa nightly")
 
 
 def split_fingerprint(context: StageContext, manifest: Manifest, seed: int) -> str:
@@ -88,11 +93,14 @@ def read_split(context: StageContext, seed: int) -> Split:
         ArtifactError: It has not been drawn yet, or for other episodes than there are now.
     """
     command = f"mesa split --seed {seed}"
-    raw = read_json(context.layout.split(seed), command)
-    if raw.pop("fingerprint", None) != split_fingerprint(context, read_manifest(context.layout), seed):
-        raise ArtifactError(f"{context.layout.split(seed)} was drawn for other episodes or settings; run `{command}`")
-    parts = {name: tuple(raw[name]) for name in ("train", "val", "test", "warnings")}
-    return Split(seed, **parts)
+    path, key = context.layout.split(seed), split_fingerprint(context, read_manifest(context.layout), seed)
+    if read_json(path, command).get("fingerprint") != key:
+        raise ArtifactError(f"{path} was drawn for other episodes or settings; run `{command}`")
+
+    def drawn(stored: Mapping[str, Any]) -> Split:
+        return Split(seed, **{name: tuple(stored[name]) for name in (*PARTS, "warnings")})
+
+    return read_json_as(drawn, path, command)
 
 
 def _stored_fingerprint(context: StageContext, seed: int) -> str | None:

@@ -13,7 +13,7 @@ from mesa_pipeline.artifacts import (
     encode_arrays,
     fingerprint,
     read_header,
-    read_json,
+    read_json_as,
     read_records,
     write_bytes,
     write_records,
@@ -103,11 +103,9 @@ def read_manifest(layout: Layout) -> Manifest:
     """The manifest of a dataset.
 
     Raises:
-        ArtifactError: ``mesa ingest`` has not run yet.
+        ArtifactError: ``mesa ingest`` has not run yet, or another version made it.
     """
-    raw = read_json(layout.manifest, f"mesa ingest --dataset {layout.dataset}")
-    episodes = tuple(EpisodeEntry(**{**entry, "qa_types": tuple(entry["qa_types"])}) for entry in raw["episodes"])
-    return Manifest(raw["fingerprint"], raw["dataset"], episodes, tuple(raw["skipped"]))
+    return read_json_as(_manifest, layout.manifest, f"mesa ingest --dataset {layout.dataset}")
 
 
 def write_episode(layout: Layout, episode: Episode, entry: EpisodeEntry) -> None:
@@ -247,6 +245,11 @@ def outcome_record(outcome: Outcome) -> Record:
 def read_outcomes(layout: Layout, key: str) -> list[Outcome]:
     """All outcomes of an episode."""
     return [Outcome(**record) for record in read_records(layout.outcomes(key), "mesa sweep")]
+
+
+def _manifest(value: Record) -> Manifest:
+    episodes = tuple(EpisodeEntry(**{**entry, "qa_types": tuple(entry["qa_types"])}) for entry in value["episodes"])
+    return Manifest(value["fingerprint"], value["dataset"], episodes, tuple(value["skipped"]))
 
 
 def _sha256(content: bytes) -> str:

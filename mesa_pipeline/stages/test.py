@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from mesa_pipeline.artifacts import exclusive, fingerprint, read_json, write_sealed_json
+from mesa_pipeline.artifacts import exclusive, fingerprint, read_json, read_json_as, write_sealed_json
 from mesa_pipeline.errors import ArtifactError, ModelError, PolicyError
 from mesa_pipeline.evaluation.held_out import (
     FROZEN_ROW,
@@ -58,7 +58,7 @@ def test(context: StageContext, seed: int, tracker: Tracker) -> Summary:
         with exclusive(context.layout):
             result = replace(result, earlier=tuple(other for other in known if other != receipt))
             write_sealed_json(context.layout.test(seed), {"fingerprint": key, **result.to_json()})
-            search = tracked_search(context, seed, searched["fingerprint"], searched["proposer"])
+            search = tracked_search(context, seed, searched.fingerprint, searched.proposer)
             tracker.test(search, tracked_test(result, held_out.matrix))
     facts = _facts(read_test(context, seed))
     if held_out.unswept:
@@ -100,9 +100,9 @@ def read_test(context: StageContext, seed: int) -> TestResult:
     """What the test of a seed found.
 
     Raises:
-        ArtifactError: There has been none.
+        ArtifactError: There has been none, or another version made it.
     """
-    return TestResult.from_json(read_json(context.layout.test(seed), f"mesa test --seed {seed}"))
+    return read_json_as(TestResult.from_json, context.layout.test(seed), f"mesa test --seed {seed}")
 
 
 def _receipts(context: StageContext, seed: int) -> tuple[Receipt, ...]:
@@ -138,7 +138,7 @@ def _test_fingerprint(context: StageContext, receipt: Receipt, further: Sequence
 
 def _stored_fingerprint(context: StageContext, seed: int) -> str | None:
     try:
-        return str(read_json(context.layout.test(seed), "mesa test")["fingerprint"])
+        return read_json(context.layout.test(seed), "mesa test").get("fingerprint")
     except ArtifactError:
         return None
 

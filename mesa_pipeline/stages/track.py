@@ -98,18 +98,18 @@ class _Search:
         """Whether anything was new."""
         context, seed = self.context, self.seed
         result, frozen = read_result(context, seed), read_frozen(context, seed)
-        if frozen.provenance.search != result["fingerprint"]:
+        if frozen.provenance.search != result.fingerprint:
             raise ArtifactError(f"the policy frozen last is of another search; run `mesa optimize --seed {seed}` again")
         archive, search = read_archive(context, seed), recorded_search(context, seed, result)
-        plan = SearchPlan(seed, result["iterations"], 0, result["proposer"], len(result["directions"]))
+        plan = SearchPlan(seed, result.iterations, 0, result.proposer, len(result.directions))
         with tracker.search(search) as run:
             recorder = SearchRecorder(run, unwatched)
-            for iteration in range(result["iterations"] + 1):
+            for iteration in range(result.iterations + 1):
                 before = _until(archive, iteration)
-                arms = before.arms(result["directions"], context.settings.search)
+                arms = before.arms(result.directions, context.settings.search)
                 recorder.watch(SearchProgress(plan, iteration, before, arms))
             policy = tracked_policy(context.layout.policy(seed) / FROZEN_FOLDER, frozen)
-            recorder.freeze(policy, archive.entry(result["chosen"]), aliases_of(context, seed))
+            recorder.freeze(policy, archive.entry(result.chosen), aliases_of(context, seed))
         return self._record_test(tracker) or run.is_new
 
     def _record_test(self, tracker: Tracker) -> bool:

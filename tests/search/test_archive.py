@@ -2,8 +2,10 @@
 
 import pytest
 
-from mesa_pipeline.search.archive import Archive, best_entry
+from mesa_pipeline.errors import ArtifactError
+from mesa_pipeline.search.archive import Archive, best_entry, fold
 from mesa_pipeline.search.records import Rejection
+from mesa_pipeline.search.store import EVALUATED, SearchStore
 from tests.search.searches import entry, search_settings
 
 
@@ -105,3 +107,10 @@ def test_an_old_entry_does_not_help():
     found = archive(entry("01-explore", 0.3, direction="a"), rejections=[rejection(f"{k:02d}-explore", "a") for k in (2, 3, 4)])
     assert back_off(found, 5) == ("a",)
     assert back_off(archive(rejections=[rejection("02-explore", "a"), rejection("03-explore", "a")]), 5) == ()
+
+
+def test_events_of_another_version_are_told_with_their_folder(tmp_path):
+    store = SearchStore(tmp_path)
+    store.events.append(EVALUATED, {"id": "01-explore", "iteration": 1, "policy": "as it was named once"})
+    with pytest.raises(ArtifactError, match=rf"{tmp_path} were written by another mesa-pipeline.*delete the folder"):
+        fold(store)

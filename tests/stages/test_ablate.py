@@ -39,7 +39,7 @@ def test_one_that_differs_in_what_is_chosen_alone_takes_the_search_over(context)
     changed = ablated(context, ablation)
     first, second = (sorted(found.layout.policy(SEED).glob("search/*/events.jsonl")) for found in (context, changed))
     assert [log.read_bytes() for log in first] == [log.read_bytes() for log in second]
-    assert read_result(changed, SEED)["chosen"] == read_result(context, SEED)["chosen"]
+    assert read_result(changed, SEED).chosen == read_result(context, SEED).chosen
     assert read_frozen(changed, SEED).manifest_sha256 != read_frozen(context, SEED).manifest_sha256
 
 

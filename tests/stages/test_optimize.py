@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mesa_pipeline.artifacts import exclusive
+from mesa_pipeline.artifacts import exclusive, fingerprint, write_json
 from mesa_pipeline.config import load_settings
 from mesa_pipeline.errors import ArtifactError, WorkspaceBusy
 from mesa_pipeline.evaluation.evaluate import evaluate_policy
@@ -44,7 +44,7 @@ def searched(context) -> dict[str, bytes]:
 
 def search_folder(context) -> Path:
     """Of the search that the stored result came from."""
-    return context.layout.policy(SEED) / "search" / read_result(context, SEED)["search"]
+    return context.layout.policy(SEED) / "search" / read_result(context, SEED).search
 
 
 def log_of(context) -> bytes:
@@ -59,10 +59,10 @@ def forget(context) -> None:
 
 def test_the_result_counts_what_was_tried_and_names_what_was_chosen(finished):
     result, archive = read_result(finished, SEED), read_archive(finished, SEED)
-    assert result["planned"] == 6 == result["evaluated"] + result["invalid"] + result["duplicates"]
-    assert (result["iterations"], result["rule"], result["proposer"]) == (2, "argmax", "template")
-    assert result["chosen"] == archive.frontier.id
-    assert len(archive.entries) == result["evaluated"] + 1
+    assert result.planned == 6 == result.evaluated + result.invalid + result.duplicates
+    assert (result.iterations, result.rule, result.proposer) == (2, "argmax", "template")
+    assert result.chosen == archive.frontier.id
+    assert len(archive.entries) == result.evaluated + 1
 
 
 def test_what_is_frozen_is_worth_what_the_archive_says(finished):
@@ -105,6 +105,18 @@ def test_a_log_that_lost_events_is_noticed_and_searched_again(fate, finished, co
     assert searched(context) == contents(finished.layout.policy(SEED))
 
 
+def test_a_result_of_an_earlier_version_is_told_and_made_again_from_the_log(finished, context):
+    path = context.layout.policy(SEED) / "search.json"
+    stored = {name: value for name, value in json.loads(path.read_text()).items() if name not in ("search", "seal")}
+    write_json(path, {**stored, "seal": fingerprint(stored)})
+    for read in (read_result, read_archive):
+        with pytest.raises(
+            ArtifactError, match=rf"{path} was written by mesa-pipeline .*'search'.*mesa optimize --seed {SEED}"
+        ):
+            read(context, SEED)
+    assert searched(context) == contents(finished.layout.policy(SEED))
+
+
 def test_more_iterations_continue_the_log_and_fewer_use_its_beginning(finished, context):
     log = log_of(context)
     more = searched(changed(context, "search.iterations=3"))
@@ -120,10 +132,10 @@ def test_more_iterations_continue_the_log_and_fewer_use_its_beginning(finished, 
 
 @pytest.mark.parametrize("override", ["search.select=crossfit", "search.refit=true", "policies.route_keys=[qa_type]"])
 def test_what_decides_on_the_choice_alone_searches_nothing_anew(override, context):
-    log, before = log_of(context), read_result(context, SEED)["fingerprint"]
+    log, before = log_of(context), read_result(context, SEED).fingerprint
     searched(changed(context, override))
     assert log_of(context) == log
-    assert read_result(context, SEED)["fingerprint"] != before
+    assert read_result(context, SEED).fingerprint != before
 
 
 @pytest.mark.parametrize(
@@ -155,7 +167,7 @@ def test_a_second_process_is_refused_but_may_read_what_is_finished(context):
         assert optimize(context, SEED, NullTracker()).kept == 1
         with pytest.raises(WorkspaceBusy, match="is working on 'synthetic'"):
             optimize(changed(context, "search.iterations=3"), SEED, NullTracker())
-    assert read_result(context, SEED)["planned"] == 6
+    assert read_result(context, SEED).planned == 6
 
 
 def test_progress_is_told(context):

@@ -34,9 +34,9 @@ def test_the_counts_are_those_of_the_search(finished, found):
     for search in found:
         result = read_result(finished, search.seed)
         counts = [search.count(status) for status in ("evaluated", "duplicate", "invalid")]
-        assert counts == [result["evaluated"], result["duplicates"], result["invalid"]]
-        assert sum(counts) == result["planned"]
-        assert search.chosen == result["chosen"]
+        assert counts == [result.evaluated, result.duplicates, result.invalid]
+        assert sum(counts) == result.planned
+        assert search.chosen == result.chosen
 
 
 def test_the_code_shown_is_the_code_frozen(finished, found):

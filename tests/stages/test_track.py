@@ -64,11 +64,11 @@ def test_every_finished_search_and_test_is_told_as_it_was_made(finished):
     assert (summary.made, summary.kept, summary.failed) == (2, 0, ())
     for seed in finished.settings.splits.seeds:
         result, archive = read_result(finished, seed), read_archive(finished, seed)
-        run = tracker.runs[result["fingerprint"]]
+        run = tracker.runs[result.fingerprint]
         assert run.search.seed == seed
-        assert run.search.params["proposer"] == result["proposer"]
+        assert run.search.params["proposer"] == result.proposer
         assert set(run.candidates) == {entry.id for entry in archive.entries} | {r.id for r in archive.rejections}
-        assert sorted(run.steps) == list(range(result["iterations"] + 1))
+        assert sorted(run.steps) == list(range(result.iterations + 1))
         policy, aliases = run.frozen
         assert aliases[0] == f"seed-{seed}"
         assert policy.tags["mesa.manifest_sha256"] == read_frozen(finished, seed).manifest_sha256
@@ -79,7 +79,7 @@ def test_a_test_is_told_with_what_each_policy_read_for_each_question(finished):
     track(finished, tracker)
     seed = finished.settings.splits.seeds[0]
     tested = read_test(finished, seed)
-    test = tracker.tests[read_result(finished, seed)["fingerprint"]]
+    test = tracker.tests[read_result(finished, seed).fingerprint]
     frozen, everything = tested.row("frozen policy"), tested.row("all")
     assert test.metrics["test/J"] == pytest.approx(100 * frozen.evaluation.score)
     assert test.metrics["test of others/all/C"] == pytest.approx(everything.evaluation.tokens)
@@ -112,7 +112,7 @@ def test_a_search_that_cannot_be_read_keeps_no_other_from_being_told(finished, t
     tracker = Memory()
     summary = track(context, tracker)
     assert [line.partition(":")[0] for line in summary.failed] == ["seed 0"]
-    assert list(tracker.runs) == [read_result(context, 1)["fingerprint"]]
+    assert list(tracker.runs) == [read_result(context, 1).fingerprint]
 
 
 def test_settings_that_changed_since_leave_the_searches_as_they_were(finished):
