@@ -10,9 +10,8 @@ from mesa_pipeline.defs.datasets import raw_trajectories
 from mesa_pipeline.defs.partitions import asset_by_dataset
 from mesa_pipeline.defs.resources import Pipeline
 from mesa_pipeline.defs.versions import Made, materialized
-from mesa_pipeline.stages.build import build
+from mesa_pipeline.stages.build import build, own_build_costs
 from mesa_pipeline.stages.retrieve import retrieve
-from mesa_pipeline.stages.timings import read_timings
 from mesa_pipeline.structures import STRUCTURES
 from mesa_pipeline.structures.base import MemoryStructure
 from mesa_pipeline.subsets import STRUCTURE_NAMES
@@ -31,7 +30,7 @@ def memory_asset(structure: type[MemoryStructure[Any]]) -> dg.AssetsDefinition:
         from mesa_pipeline.reports.figures import build_figure
 
         summary = pipeline.perform(context, partial(build, code=structure.code))
-        seconds = list(read_timings(pipeline.stage(context).layout, f"build-{structure.code}").values())
+        seconds = [cost.seconds for cost in own_build_costs(pipeline.stage(context), structure.code).values()]
         shown = metadata.plot(build_figure({structure.code: seconds}))
         folder = pipeline.stage(context).layout.memory(structure.name, "any").parent
         return materialized(context, pipeline, Made([folder], [folder]), {**metadata.of_summary(summary), **shown})

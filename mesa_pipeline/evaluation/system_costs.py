@@ -1,6 +1,6 @@
 """What builds and questions take on average: a trajectory's memory in the paper's Table 8."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,7 +37,7 @@ class MeanCost:
     notes: Mapping[str, int]
 
 
-def mean_cost(code: str, title: str, costs: Sequence[Cost]) -> MeanCost:
+def mean_cost(code: str, title: str, costs: Collection[Cost]) -> MeanCost:
     """The means; NaN where there is nothing."""
 
     def mean(value: Callable[[Cost], float]) -> float:
@@ -58,14 +58,16 @@ def mean_cost(code: str, title: str, costs: Sequence[Cost]) -> MeanCost:
     )
 
 
-def one_after_another(structures: Mapping[str, Mapping[str, Cost]]) -> list[Cost]:
-    """What all structures of a trajectory took together, for each trajectory that all of them have."""
-    return [sum((costs[key] for costs in structures.values()), Cost()) for key in _shared(structures)]
+def one_after_another(structures: Mapping[str, Mapping[str, Cost]]) -> dict[str, Cost]:
+    """What all structures of a trajectory took together, for each trajectory of which that is known of all."""
+    return {key: sum((costs[key] for costs in structures.values()), Cost()) for key in _shared(structures)}
 
 
-def side_by_side(structures: Mapping[str, Mapping[str, Cost]]) -> list[Cost]:
+def side_by_side(structures: Mapping[str, Mapping[str, Cost]]) -> dict[str, Cost]:
     """The longest of a trajectory's structures: what building them in parallel takes at least."""
-    return [max((costs[key] for costs in structures.values()), key=lambda cost: cost.seconds) for key in _shared(structures)]
+    return {
+        key: max((costs[key] for costs in structures.values()), key=lambda cost: cost.seconds) for key in _shared(structures)
+    }
 
 
 def _shared(structures: Mapping[str, Mapping[str, Cost]]) -> list[str]:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from mesa_pipeline.artifacts import exclusive, fingerprint, read_json, write_sealed_json
 from mesa_pipeline.errors import ArtifactError
 from mesa_pipeline.reports.inputs import ReportInputs
+from mesa_pipeline.stages.build import own_build_costs
 from mesa_pipeline.stages.compare_systems import compared_systems
 from mesa_pipeline.stages.context import StageContext
 from mesa_pipeline.stages.report import analysed, gather, inputs_fingerprint
-from mesa_pipeline.stages.timings import read_costs
 from mesa_pipeline.subsets import STRUCTURE_CODES
 from mesa_pipeline.types import Summary
 
@@ -74,7 +74,7 @@ def _require_tested(inputs: ReportInputs) -> None:
 
 def _noted(context: StageContext, codes: Iterable[str]) -> str:
     """Fingerprint of what builds were noted to take."""
-    noted = {code: read_costs(context.layout, f"build-{code}") for code in (*codes, *STRUCTURE_CODES)}
+    noted = {code: own_build_costs(context, code) for code in (*codes, *STRUCTURE_CODES)}
     return fingerprint({code: {key: asdict(cost) for key, cost in costs.items()} for code, costs in noted.items()})
 
 

@@ -13,9 +13,10 @@ from typing import Any
 from mesa_pipeline.artifacts import Journal, Layout, Record, exclusive, fingerprint, is_current, read_header, read_records
 from mesa_pipeline.baselines import BASELINES
 from mesa_pipeline.config import Settings
+from mesa_pipeline.evaluation.system_costs import one_after_another
 from mesa_pipeline.evaluation.systems import SystemOutcome, ask_system
 from mesa_pipeline.llm.metering import Cost
-from mesa_pipeline.stages.build import build, is_built
+from mesa_pipeline.stages.build import build, is_built, own_build_costs
 from mesa_pipeline.stages.context import StageContext
 from mesa_pipeline.stages.models import open_reading, waits_for_endpoint
 from mesa_pipeline.stages.parallel import run_units, worker_count
@@ -28,7 +29,7 @@ from mesa_pipeline.stages.storage import (
     remove_others,
 )
 from mesa_pipeline.stages.systems import baseline_of, build_waits, system_of
-from mesa_pipeline.stages.timings import append_timing, read_costs, read_timings
+from mesa_pipeline.stages.timings import append_cost, read_costs
 from mesa_pipeline.types import Question, Summary
 
 
@@ -97,22 +98,32 @@ def read_answers(context: StageContext, code: str) -> dict[str, SystemOutcome]:
         ArtifactError: The episodes are not there yet.
     """
     entries = [entry for entry in read_manifest(context.layout).episodes if has_answers(context, code, entry)]
-    records = (record for e in entries for record in read_records(context.layout.answers(code, e.key), _command(code)))
-    seconds = read_timings(context.layout, _timing(code))
-    return {record["question_id"]: _outcome(record, seconds) for record in records}
+    records: list[Record] = []
+    made: dict[str, str] = {}
+    for entry in entries:
+        of_episode = list(read_records(context.layout.answers(code, entry.key), _command(code)))
+        made |= dict.fromkeys((record["question_id"] for record in of_episode), answers_fingerprint(context, code, entry))
+        records += of_episode
+    noted = read_costs(context.layout, _timing(code), made)
+    return {record["question_id"]: _outcome(record, noted.get(record["question_id"], Cost())) for record in records}
 
 
 def build_costs(context: StageContext, code: str) -> dict[str, Cost]:
-    """What building a baseline's memory took for each episode by its key, as if nothing had been there: shared parts count."""
-    baseline = BASELINES[code]
-    noted = [read_costs(context.layout, f"build-{part}") for part in (*baseline.shares, code)]
-    return {key: sum((costs[key] for costs in noted if key in costs), Cost()) for key in noted[-1]}
+    """What building a baseline's memory with the settings took, for each episode of which that is noted, by its key.
+
+    It is counted as if nothing had been there: with the parts that it shares with others.
+
+    Raises:
+        ArtifactError: The episodes are not there yet.
+    """
+    return one_after_another({part: own_build_costs(context, part) for part in (*BASELINES[code].shares, code)})
 
 
 @dataclass
 class _OpenEpisode:
-    """An episode being asked about: its journal and the questions still to do."""
+    """An episode being asked about: the key of its outcomes, their journal and the questions still to do."""
 
+    fingerprint: str
     order: dict[str, int]
     journal: Journal
     remaining: set[str]
@@ -159,23 +170,27 @@ class _Run:
     def _open(self, entry: EpisodeEntry) -> _OpenEpisode:
         """Start or continue an episode's journal; its header names what made every outcome in it."""
         context, reading = self._context, open_reading(self._context.settings, self._context.layout)
+        baseline = baseline_of(context.settings, context.layout.workspace, self._code)
+        key = answers_fingerprint(context, self._code, entry)
         header = {
-            "fingerprint": answers_fingerprint(context, self._code, entry),
+            "fingerprint": key,
             "episode_id": entry.id,
+            "build": dict(baseline.build_identity()),
+            "retrieve": dict(baseline.retrieve_identity()),
             "reader": reading.reader.name,
             "reward": reading.reward.name,
-            "embedder": context.settings.llm.embedder_name,
             "tokenizer": reading.counter.name,
+            "answers": context.settings.baselines.answers,
         }
         journal = Journal(context.layout.answers(self._code, entry.key), header)
         order = {question.id: n for n, question in enumerate(read_questions(context.layout, entry.key))}
         done = {record["question_id"] for record in journal.records if record["error"] is None}
-        return _OpenEpisode(order, journal, set(order) - done)
+        return _OpenEpisode(key, order, journal, set(order) - done)
 
     def _store(self, episode: _OpenEpisode, outcome: SystemOutcome) -> None:
         timeless = replace(outcome, cost=replace(outcome.cost, seconds=0.0))  # time would make the same work other bytes
         episode.journal.append([asdict(timeless)])
-        append_timing(self._context.layout, _timing(self._code), outcome.question_id, outcome.cost)
+        append_cost(self._context.layout, _timing(self._code), outcome.question_id, episode.fingerprint, outcome.cost)
         if outcome.error is None:
             episode.remaining.discard(outcome.question_id)
             self.made += 1
@@ -214,8 +229,8 @@ def _episode_inputs(layout: Layout, settings: Settings, code: str, entry: Episod
     return _EpisodeInputs(read_task(layout, entry.key), questions, read_memory(layout, baseline, entry.key))
 
 
-def _outcome(record: Record, seconds: Mapping[str, float]) -> SystemOutcome:
-    cost = Cost(**{**record["cost"], "seconds": seconds.get(record["question_id"], 0.0)})
+def _outcome(record: Record, noted: Cost) -> SystemOutcome:
+    cost = Cost(**{**record["cost"], "seconds": noted.seconds})
     return SystemOutcome(**{**record, "cost": cost, "steps": tuple(record["steps"])})
 
 

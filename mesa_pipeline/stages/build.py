@@ -12,6 +12,7 @@ from mesa_pipeline.stages.per_episode import EpisodeWork, make_missing
 from mesa_pipeline.stages.publish import publish
 from mesa_pipeline.stages.storage import EpisodeEntry, read_episode, read_manifest, read_memory, write_memory
 from mesa_pipeline.stages.systems import build_waits, system_of
+from mesa_pipeline.stages.timings import read_costs
 from mesa_pipeline.structures.base import MemorySystem
 from mesa_pipeline.types import Summary
 
@@ -32,8 +33,9 @@ def build(context: StageContext, code: str) -> Summary:
     work = EpisodeWork(
         stage=f"build {structure.name}",
         product=f"{structure.name} memory",
-        timing=f"build-{code}",
+        timing=_timing(code),
         folders=(context.layout.memory(structure.name, "any").parent,),
+        fingerprint=lambda entry: structure.memory_fingerprint(entry.trajectory),
         is_current=partial(is_built, context.layout, structure),
         make=partial(_build_one, context.layout, context.settings, code),
         waits=build_waits(context.settings, code),
@@ -41,6 +43,21 @@ def build(context: StageContext, code: str) -> Summary:
     built = make_missing(context, manifest, manifest.episodes, work)
     published = publish(context, manifest, code)
     return built if published is None else built.with_part(published)
+
+
+def own_build_costs(context: StageContext, code: str) -> dict[str, Cost]:
+    """What building the memories of the settings took by the episode's key, where that is noted; ``code`` may be a baseline's.
+
+    What the memories are built from is not counted.
+
+    Raises:
+        ConfigError: There is no structure of that code.
+        ArtifactError: The episodes are not there yet.
+    """
+    structure = system_of(context.settings, context.layout.workspace, code)
+    entries = read_manifest(context.layout).episodes
+    made = {entry.key: structure.memory_fingerprint(entry.trajectory) for entry in entries}
+    return read_costs(context.layout, _timing(code), made)
 
 
 def is_built(layout: Layout, structure: MemorySystem[Any], entry: EpisodeEntry) -> bool:
@@ -67,3 +84,7 @@ def _shared(layout: Layout, settings: Settings, code: str, entry: EpisodeEntry) 
     if not is_built(layout, structure, entry):
         raise ArtifactError(f"the memory it is built from is missing or outdated; run `mesa build --structure {code}`")
     return read_memory(layout, structure, entry.key)
+
+
+def _timing(code: str) -> str:
+    return f"build-{code}"

@@ -1,6 +1,6 @@
 """MESA and the baselines that were run beside it, gathered for the reports (paper, Section 5.2)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -16,9 +16,10 @@ from mesa_pipeline.llm.metering import Cost
 from mesa_pipeline.outcomes import OutcomeMatrix, to_matrix
 from mesa_pipeline.reports.inputs import ComparedSystems
 from mesa_pipeline.stages.baselines import build_costs, has_answers, read_answers
+from mesa_pipeline.stages.build import own_build_costs
 from mesa_pipeline.stages.context import StageContext
+from mesa_pipeline.stages.retrieve import retrieve_costs
 from mesa_pipeline.stages.storage import read_manifest, read_outcomes, read_questions
-from mesa_pipeline.stages.timings import read_costs
 from mesa_pipeline.subsets import STRUCTURE_CODES, STRUCTURE_NAMES
 from mesa_pipeline.types import Question
 
@@ -99,7 +100,7 @@ def _f1(dataset: str, question: Question, answer: str, error: str | None) -> flo
 
 def _retrieval(context: StageContext, matrix: OutcomeMatrix) -> Retrieval:
     """What retrieval asked of models, shared evenly among an episode's questions, as it was noted episode by episode."""
-    noted = [read_costs(context.layout, f"retrieve-{code}") for code in STRUCTURE_CODES]
+    noted = [retrieve_costs(context, code) for code in STRUCTURE_CODES]
     entries = {entry.id: entry for entry in read_manifest(context.layout).episodes}
     shares = {id: [_share(costs.get(entry.key), entry.question_count) for costs in noted] for id, entry in entries.items()}
     if not len(matrix):
@@ -117,18 +118,9 @@ def _share(cost: Cost | None, questions: int) -> tuple[float, float]:
 
 def _builds(context: StageContext, codes: Sequence[str]) -> tuple[MeanCost, ...]:
     """Of the baselines in the order of the paper, of MESA's five structures together, and of each of them."""
-    keys = {entry.key for entry in read_manifest(context.layout).episodes}
-    built = [mean_cost(code, BASELINES[code].title, _present(build_costs(context, code), keys)) for code in codes]
-    structures = {code: _only(read_costs(context.layout, f"build-{code}"), keys) for code in STRUCTURE_CODES}
-    together = mean_cost(FROZEN_ROW, "MESA, five structures one after another", one_after_another(structures))
-    longest = mean_cost(PARALLEL_ROW, "MESA, five structures side by side", side_by_side(structures))
-    alone = [mean_cost(code, f"{code} {STRUCTURE_NAMES[code]}", list(found.values())) for code, found in structures.items()]
+    structures = {code: own_build_costs(context, code) for code in STRUCTURE_CODES}
+    built = [mean_cost(code, BASELINES[code].title, build_costs(context, code).values()) for code in codes]
+    together = mean_cost(FROZEN_ROW, "MESA, five structures one after another", one_after_another(structures).values())
+    longest = mean_cost(PARALLEL_ROW, "MESA, five structures side by side", side_by_side(structures).values())
+    alone = [mean_cost(code, f"{code} {STRUCTURE_NAMES[code]}", found.values()) for code, found in structures.items()]
     return (*built, together, longest, *alone)
-
-
-def _only(costs: Mapping[str, Cost], keys: set[str]) -> dict[str, Cost]:
-    return {key: costs[key] for key in sorted(costs.keys() & keys)}
-
-
-def _present(costs: Mapping[str, Cost], keys: set[str]) -> list[Cost]:
-    return list(_only(costs, keys).values())

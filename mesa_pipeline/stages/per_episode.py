@@ -10,7 +10,7 @@ from mesa_pipeline.llm.metering import Cost
 from mesa_pipeline.stages.context import StageContext
 from mesa_pipeline.stages.parallel import run_units, worker_count
 from mesa_pipeline.stages.storage import EpisodeEntry, Manifest, remove_others
-from mesa_pipeline.stages.timings import append_timing
+from mesa_pipeline.stages.timings import append_cost
 from mesa_pipeline.types import Summary
 
 
@@ -23,6 +23,7 @@ class EpisodeWork:
         product: What is made of an episode, for progress and failures.
         timing: Name under which that is noted.
         folders: Where the artifacts lie.
+        fingerprint: Names what is made of an episode.
         is_current: Whether an episode's artifact is there and needs no making.
         make: Makes and stores an episode's artifact, in a worker; returns what the work proper took.
         waits: Whether it mostly waits for an endpoint.
@@ -32,6 +33,7 @@ class EpisodeWork:
     product: str
     timing: str
     folders: tuple[Path, ...]
+    fingerprint: Callable[[EpisodeEntry], str]
     is_current: Callable[[EpisodeEntry], bool]
     make: Callable[[EpisodeEntry], Cost]
     waits: bool = False
@@ -49,7 +51,7 @@ def make_missing(context: StageContext, manifest: Manifest, wanted: Sequence[Epi
         context.progress(f"making {work.product}", 0, len(stale))
         for done, result in enumerate(run_units(work.make, stale, workers, threads=work.waits), start=1):
             if result.value is not None:
-                append_timing(context.layout, work.timing, result.unit.key, result.value)
+                append_cost(context.layout, work.timing, result.unit.key, work.fingerprint(result.unit), result.value)
             else:
                 failed.append(f"{work.product} of episode {result.unit.id!r}: {result.error}")
             context.progress(f"making {work.product}", done, len(stale))

@@ -17,7 +17,7 @@ from mesa_pipeline.evaluation.credit_summary import summarise_credit
 from mesa_pipeline.evaluation.held_out import TestResult, outcomes_sha256
 from mesa_pipeline.evaluation.ladder import ladder
 from mesa_pipeline.reports import ReportInputs, write_report
-from mesa_pipeline.stages.build import is_built
+from mesa_pipeline.stages.build import is_built, own_build_costs
 from mesa_pipeline.stages.compare_systems import answered_systems, compared_systems
 from mesa_pipeline.stages.context import StageContext
 from mesa_pipeline.stages.models import open_reading, structures_of
@@ -31,7 +31,6 @@ from mesa_pipeline.stages.storage import Manifest, read_manifest
 from mesa_pipeline.stages.sweep import is_swept
 from mesa_pipeline.stages.table import Table, read_table
 from mesa_pipeline.stages.test import read_test
-from mesa_pipeline.stages.timings import read_timings
 from mesa_pipeline.types import Summary
 
 STAMP_FILE = "inputs.json"
@@ -91,7 +90,7 @@ def gather(context: StageContext) -> ReportInputs:
         spending=read_spending(context.layout.workspace),
         champion=read_history(context.layout),
         splits=tuple(read_split(context, result.seed) for result in tests),
-        build_seconds=_build_seconds(context, manifest),
+        build_seconds=_build_seconds(context),
         failures=_failures(context, manifest, table),
         skipped=manifest.skipped,
     )
@@ -172,11 +171,9 @@ def _provenance(context: StageContext, manifest: Manifest, decided: Mapping[str,
     }
 
 
-def _build_seconds(context: StageContext, manifest: Manifest) -> dict[str, tuple[float, ...]]:
-    keys = {entry.key for entry in manifest.episodes}
-    codes = structures_of(context.settings, context.layout.workspace)
-    seconds = {code: read_timings(context.layout, f"build-{code}") for code in codes}
-    return {code: tuple(found[key] for key in sorted(keys & found.keys())) for code, found in seconds.items()}
+def _build_seconds(context: StageContext) -> dict[str, tuple[float, ...]]:
+    costs = {code: own_build_costs(context, code) for code in structures_of(context.settings, context.layout.workspace)}
+    return {code: tuple(found[key].seconds for key in sorted(found)) for code, found in costs.items()}
 
 
 def _failures(context: StageContext, manifest: Manifest, table: Table) -> tuple[str, ...]:

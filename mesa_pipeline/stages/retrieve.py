@@ -20,6 +20,7 @@ from mesa_pipeline.stages.storage import (
     read_memory,
     read_questions,
 )
+from mesa_pipeline.stages.timings import read_costs
 from mesa_pipeline.structures.base import MemorySystem
 from mesa_pipeline.types import Summary
 
@@ -39,16 +40,29 @@ def retrieve(context: StageContext, code: str) -> Summary:
     work = EpisodeWork(
         stage=f"retrieve {structure.name}",
         product=f"{structure.name} evidence",
-        timing=f"retrieve-{code}",
+        timing=_timing(code),
         folders=(
             context.layout.evidence(structure.name, "any").parent,
             context.layout.preview(structure.name, "any").parent,
         ),
+        fingerprint=partial(evidence_fingerprint, structure),
         is_current=partial(_is_complete, context, structure),
         make=partial(_retrieve_one, context.layout, context.settings, code),
         waits=waits_for_endpoint(context.settings, "retrieve", code),
     )
     return make_missing(context, manifest, asked, work)
+
+
+def retrieve_costs(context: StageContext, code: str) -> dict[str, Cost]:
+    """What retrieving with the settings from one structure took by the episode's key, where that is noted.
+
+    Raises:
+        ConfigError: There is no structure of that code.
+        ArtifactError: The episodes are not there yet.
+    """
+    structure = structure_of(context.settings, context.layout.workspace, code)
+    made = {entry.key: evidence_fingerprint(structure, entry) for entry in read_manifest(context.layout).episodes}
+    return read_costs(context.layout, _timing(code), made)
 
 
 def evidence_fingerprint(structure: MemorySystem[Any], entry: EpisodeEntry) -> str:
@@ -95,3 +109,7 @@ def _retrieve_one(layout: Layout, settings: Settings, code: str, entry: EpisodeE
     header = {"fingerprint": _previews_fingerprint(layout, settings, structure, entry), "episode_id": entry.id}
     write_records(layout.preview(structure.name, entry.key), header, glimpses)
     return cost
+
+
+def _timing(code: str) -> str:
+    return f"retrieve-{code}"

@@ -31,7 +31,7 @@ from mesa_pipeline.stages.storage import (
     read_task,
     remove_others,
 )
-from mesa_pipeline.stages.timings import append_timing
+from mesa_pipeline.stages.timings import append_cost
 from mesa_pipeline.types import Evidence, Outcome, Question, Summary
 
 
@@ -108,9 +108,10 @@ def _lacking_evidence(context: StageContext, asked: list[EpisodeEntry], stale: l
 
 @dataclass
 class _OpenEpisode:
-    """An episode being swept: its journal and the questions still to do."""
+    """An episode being swept: the key of its outcomes, their journal and the questions still to do."""
 
     entry: EpisodeEntry
+    fingerprint: str
     order: dict[str, int]
     journal: Journal
     remaining: set[str]
@@ -137,8 +138,9 @@ class _SweepRun:
         failed: list[str] = []
         self._context.progress("sweeping questions", 0, total)
         for result in run_units(work, self._units(), workers, threads=waits):
+            made, took = self._open[result.unit.entry.key].fingerprint, Cost(result.seconds)
+            append_cost(self._context.layout, "sweep", result.unit.question_id, made, took)
             self._store(result.unit, result.value or [])
-            append_timing(self._context.layout, "sweep", result.unit.question_id, Cost(result.seconds))
             problem = result.error or _first_error(result.value or [])
             if problem is not None:
                 failed.append(f"question {result.unit.question_id!r}: {problem}")
@@ -186,9 +188,9 @@ class _SweepRun:
 
 def _open_episode(context: StageContext, entry: EpisodeEntry) -> _OpenEpisode:
     """Start or continue an episode's journal; its header names what made every outcome in it."""
-    reading = open_reading(context.settings, context.layout)
+    reading, key = open_reading(context.settings, context.layout), outcomes_fingerprint(context, entry)
     header = {
-        "fingerprint": outcomes_fingerprint(context, entry),
+        "fingerprint": key,
         "episode_id": entry.id,
         "reader": reading.reader.name,
         "reward": reading.reward.name,
@@ -197,7 +199,7 @@ def _open_episode(context: StageContext, entry: EpisodeEntry) -> _OpenEpisode:
     }
     journal = Journal(context.layout.outcomes(entry.key), header)
     order = {question.id: n for n, question in enumerate(read_questions(context.layout, entry.key))}
-    return _OpenEpisode(entry, order, journal, set(order) - _complete_questions(journal))
+    return _OpenEpisode(entry, key, order, journal, set(order) - _complete_questions(journal))
 
 
 def _in_order(episode: _OpenEpisode) -> list[dict[str, Any]]:

@@ -40,7 +40,7 @@ def system_summary(context: StageContext, code: str) -> SystemSummary:
         figures["query_tokens"] = float(np.mean([outcome.query_tokens for outcome in outcomes]))
     title = BASELINES[code].title
     rows = [
-        _row("build, a trajectory", mean_cost(code, title, list(build_costs(context, code).values()))),
+        _row("build, a trajectory", mean_cost(code, title, build_costs(context, code).values())),
         _row("retrieval, a question", mean_cost(code, title, [outcome.cost for outcome in outcomes])),
     ]
     return SystemSummary(figures, rows)

@@ -1,7 +1,7 @@
 """What each unit took. Kept apart from the artifacts themselves, whose bytes depend on their inputs alone."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -9,23 +9,37 @@ from mesa_pipeline.artifacts import Layout, dump_json
 from mesa_pipeline.llm.metering import Cost
 
 
-def append_timing(layout: Layout, stage: str, key: str, cost: Cost) -> None:
-    """Note what one unit took; a later note for the same key replaces it."""
+def append_cost(layout: Layout, stage: str, key: str, made: str, cost: Cost) -> None:
+    """Note what one unit took; a later note on the same making of it replaces it.
+
+    Args:
+        layout: Of the dataset.
+        stage: What was done.
+        key: Names the unit.
+        made: Fingerprint of what was made of it: under other settings the same unit takes something else.
+        cost: What it took.
+    """
     path = layout.timings(stage)
     path.parent.mkdir(parents=True, exist_ok=True)
     noted = {name: value for name, value in asdict(cost).items() if value}
     with path.open("a", encoding="ascii") as file:
-        file.write(dump_json({**noted, "key": key, "seconds": round(cost.seconds, 6)}) + "\n")
+        file.write(dump_json({**noted, "key": key, "made": made, "seconds": round(cost.seconds, 6)}) + "\n")
 
 
-def read_timings(layout: Layout, stage: str) -> dict[str, float]:
-    """Seconds by key; empty where nothing was noted."""
-    return {key: cost.seconds for key, cost in read_costs(layout, stage).items()}
+def read_costs(layout: Layout, stage: str, made: Mapping[str, str]) -> dict[str, Cost]:
+    """What units took, by key. A line cut short by a kill is passed over.
 
-
-def read_costs(layout: Layout, stage: str) -> dict[str, Cost]:
-    """What each unit took, by key; empty where nothing was noted. A line cut short by a kill is passed over."""
-    return {note.pop("key"): Cost(**note) for note in _notes(layout, stage)}
+    Args:
+        layout: Of the dataset.
+        stage: What was done.
+        made: Fingerprint of what is made of each unit, by key. A unit of which no such making is noted is left out.
+    """
+    noted: dict[str, Cost] = {}
+    for note in _notes(layout, stage):
+        key, fingerprint = note.pop("key"), note.pop("made", None)
+        if key in made and made[key] == fingerprint:
+            noted[key] = Cost(**note)
+    return {key: noted[key] for key in made if key in noted}
 
 
 def _notes(layout: Layout, stage: str) -> Iterator[dict[str, Any]]:

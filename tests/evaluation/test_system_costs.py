@@ -21,11 +21,12 @@ def test_means_over_the_trajectories():
 
 def test_structures_one_after_another_and_side_by_side():
     together = one_after_another(STRUCTURES)
-    assert [(cost.seconds, cost.calls, cost.prompt_tokens) for cost in together] == [(7.0, 3, 40), (1.5, 0, 0)]
-    assert [cost.seconds for cost in side_by_side(STRUCTURES)] == [5.0, 1.0]
+    found = {key: (cost.seconds, cost.calls, cost.prompt_tokens) for key, cost in together.items()}
+    assert found == {"a": (7.0, 3, 40), "b": (1.5, 0, 0)}
+    assert {key: cost.seconds for key, cost in side_by_side(STRUCTURES).items()} == {"a": 5.0, "b": 1.0}
 
 
 def test_nothing_noted_gives_no_figure():
-    found = mean_cost("x", "X", one_after_another({}))
+    found = mean_cost("x", "X", one_after_another({}).values())
     assert found.n == 0
     assert math.isnan(found.seconds)

@@ -6,22 +6,25 @@ from pathlib import Path
 
 import pytest
 
-from mesa_pipeline.artifacts import Layout, dump_json
+from mesa_pipeline.artifacts import Layout, dump_json, read_header
 from mesa_pipeline.artifacts.files import SEAL
 from mesa_pipeline.config import load_settings
 from mesa_pipeline.errors import ArtifactError, ConfigError
 from mesa_pipeline.stages.baselines import build_costs, read_answers, run_baseline
+from mesa_pipeline.stages.build import build
 from mesa_pipeline.stages.context import StageContext
 from mesa_pipeline.stages.ingest import ingest
 from mesa_pipeline.stages.storage import read_manifest
+from mesa_pipeline.stages.systems import baseline_of
 from tests.conftest import REPOSITORY
 from tests.pipeline import SMALL
+
+FEW = ("datasets.synthetic.episodes=3", "datasets.synthetic.questions=2")
 
 
 @pytest.fixture
 def context(tmp_path: Path) -> StageContext:
-    few = ("datasets.synthetic.episodes=3", "datasets.synthetic.questions=2")
-    context = StageContext(Layout(tmp_path, "synthetic"), load_settings(REPOSITORY / "params.yaml", [*SMALL, *few], {}))
+    context = StageContext(Layout(tmp_path, "synthetic"), load_settings(REPOSITORY / "params.yaml", [*SMALL, *FEW], {}))
     ingest(context)
     return context
 
@@ -72,6 +75,36 @@ def test_what_it_cost_is_known(context: StageContext) -> None:
     assert all(costs[key].embedded_texts in (entry.steps, entry.steps + 1) for key, entry in entries.items())
     asked = read_answers(context, "flat_dense").values()
     assert all(outcome.cost.embedded_texts == 1 and outcome.cost.seconds > 0 for outcome in asked)
+
+
+@pytest.mark.parametrize(("code", "embedder"), [("bm25", None), ("flat_dense", "all-MiniLM-L6-v2")])
+def test_answers_name_the_models_that_the_system_used_and_no_others(
+    context: StageContext, code: str, embedder: str | None
+) -> None:
+    run_baseline(context, code)
+    baseline = baseline_of(context.settings, context.layout.workspace, code)
+    for entry in read_manifest(context.layout).episodes:
+        header = read_header(context.layout.answers(code, entry.key))
+        assert header is not None
+        assert header["build"] == json.loads(dump_json(dict(baseline.build_identity())))
+        assert header["retrieve"] == json.loads(dump_json(dict(baseline.retrieve_identity())))
+        assert header["build"].get("embedder") == embedder
+        assert "embedder" not in header
+        assert "model" not in {*header["build"], *header["retrieve"]}
+
+
+def test_what_it_cost_is_what_building_with_the_settings_took(context: StageContext) -> None:
+    def with_limit(tokens: int) -> StageContext:
+        overrides = [*SMALL, *FEW, f"baselines.flat_dense.max_tokens={tokens}"]
+        return dataclasses.replace(context, settings=load_settings(REPOSITORY / "params.yaml", overrides, {}))
+
+    short, long = with_limit(5), with_limit(50)
+    for limited in (short, long):
+        assert build_costs(limited, "flat_dense") == {}
+        build(limited, "flat_dense")
+    few, many = (build_costs(limited, "flat_dense") for limited in (short, long))
+    assert few.keys() == many.keys()
+    assert all(few[key].embedded_tokens < many[key].embedded_tokens for key in few)
 
 
 def test_mistakes_are_told(context: StageContext, tmp_path: Path) -> None:

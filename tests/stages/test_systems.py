@@ -1,10 +1,11 @@
 """Baselines as a run opens them: with an endpoint, shared structures, and the sandbox for what a model writes."""
 
+import dataclasses
 from pathlib import Path
 
 import pytest
 
-from mesa_pipeline.artifacts import Layout
+from mesa_pipeline.artifacts import Layout, read_header
 from mesa_pipeline.config import load_settings
 from mesa_pipeline.errors import ConfigError
 from mesa_pipeline.llm import Message
@@ -53,6 +54,14 @@ def test_programs_of_a_run_are_confined_and_counted(tmp_path: Path) -> None:
     costs = build_costs(context, "ama_agent")
     assert len(costs) == 3
     assert all(cost.calls >= 1 and cost.embedded_texts >= 1 for cost in costs.values())
+    header = read_header(context.layout.answers("ama_agent", read_manifest(context.layout).episodes[0].key))
+    assert header is not None
+    chat = context.settings.llm.chat.model
+    assert header["build"]["embedder"] == context.settings.llm.embeddings.model
+    assert chat in header["build"]["summary"]["summarizer"]["model"]
+    assert all(chat in model for model in header["retrieve"]["models"])
+    rules = dataclasses.replace(context, settings=load_settings(REPOSITORY / "params.yaml", [*SMALL, *FEW], {}))
+    assert build_costs(rules, "ama_agent") == {}, "what a language model's summaries took is not what rules take"
 
 
 @pytest.mark.parametrize("code", ["hipporag2", "memorag"])
