@@ -1,6 +1,7 @@
 """Where the databases of Dagster, MLflow and MESA are: on the embedded PostgreSQL, on a team's server, or nowhere."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote, urlsplit
@@ -11,12 +12,12 @@ from psycopg import sql
 from mesa_pipeline.artifacts.services import ORCHESTRATION, STORES, TRACKING
 from mesa_pipeline.config import ServicesSettings, secret
 from mesa_pipeline.errors import ConfigError, MissingDependency
+from mesa_pipeline.postgres_errors import SCHEME, is_plain, told, without_driver
 from mesa_pipeline.services.groups import Identity
 from mesa_pipeline.services.postgres import EmbeddedPostgres
 
 EXTENSIONS = {STORES: ("vector",)}
 CONNECT_SECONDS = 10
-SCHEMES = ("postgres", "postgresql")
 
 
 class DatabaseSize(NamedTuple):
@@ -107,10 +108,15 @@ def _team_address(settings: ServicesSettings) -> str:
             f"services.postgres=url, but {settings.url_variable} is not set; it holds the address of MESA's database, "
             "such as postgresql://user:password@host/mesa"
         )
-    scheme, separator, rest = given.partition("://")
-    if not separator or scheme.partition("+")[0] not in SCHEMES:
-        raise ConfigError(f"{settings.url_variable} is no address of a PostgreSQL; it begins with postgresql://")
-    return f"postgresql://{rest}"  # each client then takes the driver that it has
+    address = without_driver(given)  # each client then takes the driver that it has
+    if not address.startswith(SCHEME):
+        raise ConfigError(f"{settings.url_variable} is no address of a PostgreSQL; it begins with {SCHEME}")
+    if not is_plain(address):
+        raise ConfigError(
+            f"{settings.url_variable} is malformed; special characters in its user and password are written as in %40 for @, "
+            "%2F for / and %25 for %"
+        )
+    return address
 
 
 def _beside(address: str, name: str) -> str:
@@ -118,21 +124,36 @@ def _beside(address: str, name: str) -> str:
 
 
 def _require(address: str, own: str, extensions: tuple[str, ...]) -> None:
-    name = _name(address)
+    if address != own:
+        with _connected(own) as connection, _complaining_of(address):
+            if not connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [_name(address)]).fetchone():
+                connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(_name(address))))
+    with _connected(address) as connection:
+        for extension in extensions:
+            connection.execute(sql.SQL("CREATE EXTENSION IF NOT EXISTS {}").format(sql.Identifier(extension)))
+
+
+@contextmanager
+def _connected(address: str) -> Iterator[psycopg.Connection]:
+    with (
+        _complaining_of(address),
+        psycopg.connect(address, autocommit=True, connect_timeout=CONNECT_SECONDS) as connection,
+    ):
+        yield connection
+
+
+@contextmanager
+def _complaining_of(address: str) -> Iterator[None]:
+    """Say of which database something went wrong, and what the server said, which may quote the address but no password."""
     try:
-        if address != own:
-            with psycopg.connect(own, autocommit=True, connect_timeout=CONNECT_SECONDS) as connection:
-                if not connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [name]).fetchone():
-                    connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
-        with psycopg.connect(address, autocommit=True, connect_timeout=CONNECT_SECONDS) as connection:
-            for extension in extensions:
-                connection.execute(sql.SQL("CREATE EXTENSION IF NOT EXISTS {}").format(sql.Identifier(extension)))
+        yield
     except psycopg.Error as error:
+        host = urlsplit(address).hostname or "a local socket"
+        said = told(error.diag.message_primary or str(error), address) or type(error).__name__
         raise MissingDependency(
-            f"PostgreSQL at {urlsplit(address).hostname or 'a local socket'}: database {name!r} cannot be used "
-            f"({type(error).__name__}); see that the server runs, lets this user in, and has the database"
-            + (f" with extension {', '.join(extensions)}" if extensions else "")
-        ) from None  # the error may quote the address, and so its password
+            f"PostgreSQL at {host}: database {_name(address)!r} cannot be used ({said}); see that the server runs, lets this "
+            "user in with this password, and has the database, or lets the user create it and the extension vector"
+        ) from None
 
 
 def _name(address: str) -> str:

@@ -14,9 +14,11 @@ from typing import Any
 from mlflow import MlflowClient
 from mlflow.entities import Metric, Param, Run
 from mlflow.exceptions import MlflowException
+from sqlalchemy import NullPool, create_engine
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
 from mesa_pipeline.errors import MissingDependency, Unreachable
+from mesa_pipeline.postgres_errors import SCHEME, may_pass, told, without_driver
 
 MAX_PARAM_CHARS = 6000
 MAX_NAME_CHARS = 250
@@ -28,7 +30,13 @@ logging.getLogger("mlflow").setLevel(logging.WARNING)  # it announces each table
 
 
 def open_client(uri: str) -> MlflowClient:
-    """A client of a tracking server or database; the tables of a new SQLite file are created."""
+    """A client of a tracking server or database; the tables of a new SQLite file are created.
+
+    Raises:
+        MissingDependency: It is a PostgreSQL that does not let us in.
+    """
+    if without_driver(uri).startswith(SCHEME):
+        _require_entry(uri)
     with _alone(uri):
         return MlflowClient(tracking_uri=uri, registry_uri=uri)
 
@@ -44,11 +52,34 @@ def reachable(uri: str) -> Iterator[None]:
     try:
         yield
     except (MlflowException, SQLAlchemyError, OSError) as error:
-        place = uri.partition("?")[0].rpartition("@")[2]  # what stands beside it may be a password, as may MLflow's own words
         raise (Unreachable if _may_pass(error) else MissingDependency)(
-            f"MLflow at {place} cannot be used ({type(error).__name__}); start it, correct tracking.uri, "
+            f"MLflow at {_place(uri)} cannot be used ({type(error).__name__}); start it, correct tracking.uri, "
             "or go on without it: --set tracking.enabled=false"
-        ) from None
+        ) from None  # MLflow's own words may hold a password
+
+
+def _require_entry(uri: str) -> None:
+    """See once whether a PostgreSQL lets us in: MLflow tries for minutes, also with a password that is refused.
+
+    Raises:
+        MissingDependency: It does not; one that may in a while is left to MLflow.
+    """
+    try:
+        create_engine(uri, poolclass=NullPool).connect().close()
+    except OperationalError as error:
+        said = str(error.orig)
+        if not may_pass(said):
+            raise MissingDependency(
+                f"MLflow's database at {_place(uri)} cannot be used ({told(said, uri) or type(error).__name__}); correct "
+                "tracking.uri, or have `mesa down` and `mesa up` find where it is now, or go on without it: "
+                "--set tracking.enabled=false"
+            ) from None
+
+
+def _place(uri: str) -> str:
+    """What of an address is no password."""
+    place, _, parameters = uri.partition("?")
+    return "its address" if "@" in parameters else place.rpartition("@")[2]
 
 
 def _may_pass(error: Exception) -> bool:

@@ -27,6 +27,21 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedPostgre
         yield server
 
 
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedPostgres]:
+    """A server that wants a password of ``guest``, and does not let that user into the database ``closed`` at all."""
+    folder = tmp_path_factory.mktemp("guarded") / "postgres"
+    with EmbeddedPostgres(folder) as server:
+        for name in ("ours", "team_dagster", "closed"):
+            server.ensure_database(name, ["vector"])
+        with psycopg.connect(server.url("postgres"), autocommit=True) as connection:
+            connection.execute("CREATE ROLE guest LOGIN PASSWORD 'right'")
+    rules = "local all mesa trust", "local closed all reject", "local all all scram-sha-256"
+    (folder / "data" / "pg_hba.conf").write_text("\n".join((*rules, "")))
+    with EmbeddedPostgres(folder) as server:
+        yield server
+
+
 def with_password(address: str) -> str:
     return address.replace("://mesa@", f"://mesa:{PASSWORD}@")
 
@@ -58,7 +73,47 @@ def test_a_server_that_cannot_be_reached_is_named_without_its_password(team: Ser
     assert sizes({STORES: f"postgresql://mesa:{PASSWORD}@127.0.0.1:9/ours"})[0].size_bytes is None
 
 
-@pytest.mark.parametrize("address", [None, "", f"mysql://mesa:{PASSWORD}@db/ours", PASSWORD])
+@needs_postgres
+def test_a_wrong_password_is_said_in_the_server_s_words_and_not_repeated(
+    team: ServicesSettings, guarded: EmbeddedPostgres, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("MESA_POSTGRES_URL", guarded.url("ours").replace("://mesa@", f"://guest:{PASSWORD}@"))
+    refusal = r"database 'ours' cannot be used \(.*password authentication failed for user \"guest\"\)"
+    with pytest.raises(MissingDependency, match=refusal) as caught:
+        team_databases(team)
+    assert PASSWORD not in str(caught.value)
+
+
+@needs_postgres
+@pytest.mark.parametrize(
+    ("mlflow_database", "refusal"),
+    [
+        ("closed", r"database 'closed' cannot be used \(.*pg_hba\.conf rejects connection"),
+        ("new", r"database 'new' cannot be used \(permission denied to create database\)"),
+    ],
+)
+def test_each_database_is_tried_and_the_one_that_is_refused_is_named(
+    team: ServicesSettings,
+    guarded: EmbeddedPostgres,
+    monkeypatch: pytest.MonkeyPatch,
+    mlflow_database: str,
+    refusal: str,
+):
+    monkeypatch.setenv("MESA_POSTGRES_URL", guarded.url("ours").replace("://mesa@", "://guest:right@"))
+    with pytest.raises(MissingDependency, match=refusal):
+        team_databases(team.model_copy(update={"mlflow_database": mlflow_database}))
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        None,
+        "",
+        f"mysql://mesa:{PASSWORD}@db/ours",
+        PASSWORD,
+        *(f"postgresql://mesa:{PASSWORD}{unescaped}@db/ours" for unescaped in ("/1", "@", "#", "?", "[", "%", " ")),
+    ],
+)
 def test_an_address_that_is_none_is_refused_without_being_repeated(
     team: ServicesSettings, monkeypatch: pytest.MonkeyPatch, address: str | None
 ):

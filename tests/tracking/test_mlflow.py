@@ -9,6 +9,7 @@ from mesa_pipeline.artifacts import Layout, RunningServices, exclusive
 from mesa_pipeline.artifacts.services import POLICIES_SHOWN, SERVICES
 from mesa_pipeline.config import TrackingSettings
 from mesa_pipeline.errors import MissingDependency, Unreachable
+from mesa_pipeline.services.postgres import EmbeddedPostgres
 from mesa_pipeline.tracking import (
     CHALLENGER,
     CHAMPION,
@@ -189,6 +190,26 @@ def test_a_server_that_is_down_may_be_there_later(layout: Layout):
     with pytest.raises(Unreachable, match=r"tracking\.enabled=false") as raised, open_tracker(settings, layout).search(SEARCH):
         pass
     assert "secret" not in str(raised.value)
+
+
+def test_a_postgresql_that_does_not_let_us_in_is_given_up_at_once_and_said_without_the_password(
+    layout: Layout, postgres: EmbeddedPostgres
+):
+    """MLflow itself would try for minutes, and the run of a step again and again."""
+    uri = postgres.url("nowhere").replace("://mesa@", "://mesa:secret@")
+    tracker = open_tracker(TrackingSettings(enabled=True, uri=uri), layout)
+    with pytest.raises(MissingDependency, match=r'database "nowhere" does not exist.*tracking\.enabled=false') as raised:
+        tracker.promote(SEARCH, TrackedPolicy(layout.root, {}), CHAMPION)
+    assert "secret" not in str(raised.value)
+    assert not raised.value.transient
+
+
+@pytest.mark.parametrize("address", ["host?secret@db", "me:se?cret@host", "me@host?password=secret@1"])
+def test_no_part_of_an_address_that_may_be_a_password_is_shown(layout: Layout, address: str):
+    tracker = open_tracker(TrackingSettings(enabled=True, uri=f"nonsense://{address}"), layout)
+    with pytest.raises(MissingDependency) as raised, tracker.search(SEARCH):
+        pass
+    assert not any(piece in str(raised.value) for piece in ("secret", "me:se", "cret"))
 
 
 def test_the_database_and_the_pages_of_what_runs_for_the_workspace_are_used(tracker: Tracker, layout: Layout, client):

@@ -1,7 +1,6 @@
 """Connections to one PostgreSQL: shared by threads, not by processes, replaced when they drop, and silent about passwords."""
 
 import os
-import re
 from collections import deque
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -11,15 +10,11 @@ from pgvector.psycopg import register_vector
 from psycopg import Connection
 
 from mesa_pipeline.errors import ArtifactError, MissingDependency, Unreachable
+from mesa_pipeline.postgres_errors import may_pass, told, without_driver
 from mesa_pipeline.stores.pgvector.schema import prepare
 
 T = TypeVar("T")
 CONNECT_SECONDS = 10
-PLAIN_ADDRESS = re.compile(r"postgresql://(?:[^:@/?#]*(?::[^:@/?#]*)?@)?(?:\[[^@\]]*\]|[^:@/?#]*)(?::\d*)?(?:[/?#][^@]*)?")
-"""An address that libpq takes apart as its writer meant it, so that no piece of a password ends up as a host or a port."""
-
-PASSING = re.compile(r"refused|time(?:d )?out|starting up|shutting down|closed|too many (?:clients|connections)", re.I)
-"""What libpq says of a server that is down, coming up, going down or full, and may be there in a while."""
 
 
 class Connections:
@@ -77,23 +72,23 @@ class Connections:
             return None
 
     def _open(self) -> Connection[Any]:
-        url = re.sub(r"^postgres(ql)?(\+\w+)?://", "postgresql://", self._url())
+        url = without_driver(self._url())
         try:
             connection = psycopg.connect(
                 url, autocommit=True, prepare_threshold=None, connect_timeout=CONNECT_SECONDS, application_name="mesa"
             )
         except psycopg.Error as error:
-            told = PLAIN_ADDRESS.fullmatch(url) and "password" not in url.partition("?")[2]
-            passing = bool(PASSING.search(str(error)))
-            raise self._missing(error if told else None, passing) from (error if told else None)
+            safe = error if told(str(error), url) else None
+            raise self._missing(safe, may_pass(str(error))) from safe
         try:
             with connection.transaction():
                 prepare(connection)
             register_vector(connection)
         except BaseException as error:
+            lost = connection.closed
             connection.close()
             if isinstance(error, psycopg.Error):
-                raise self._missing(error, passing=False) from error
+                raise self._missing(error, passing=lost) from error
             raise
         return connection
 
