@@ -46,8 +46,7 @@ class ModelProxy:
         self.key = secrets.token_urlsafe(24)
 
     def __enter__(self) -> Self:
-        self._server = ThreadingHTTPServer((HOST, 0), _handler_of(self))
-        self._server.daemon_threads = True
+        self._server = _Server((HOST, 0), _handler_of(self))
         threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
         return self
 
@@ -116,6 +115,11 @@ class ModelProxy:
         vectors = self._open_embedder().embed([valid_unicode(str(text)) for text in texts])
         data = [{"object": "embedding", "index": n, "embedding": vector.tolist()} for n, vector in enumerate(vectors)]
         return {"object": "list", "data": data, "model": "embedder", "usage": {"prompt_tokens": 0, "total_tokens": 0}}
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 1024  # packages send a whole episode's requests at once; with 5, the default, some are reset
 
 
 def _messages(raw: list[Mapping[str, Any]]) -> list[Message]:

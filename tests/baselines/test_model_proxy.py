@@ -1,11 +1,15 @@
 """The endpoint by which wrapped packages ask our models: whose meter counts, and what becomes of failures."""
 
 import json
+import socket
 import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import ExitStack
+from http.server import ThreadingHTTPServer
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -80,3 +84,24 @@ def test_who_has_no_key_gets_nothing(proxy: ModelProxy) -> None:
     with metered() as meter, proxy.serving():
         assert ask(proxy, "hello", key="other") == 401
     assert meter.cost.calls == 0
+
+
+def test_many_requests_may_come_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All are connected before the first is taken, as where this process is busy."""
+    released, serve = threading.Event(), ThreadingHTTPServer.serve_forever
+
+    def serve_late(server: ThreadingHTTPServer, poll_interval: float) -> None:
+        released.wait()
+        serve(server, poll_interval)
+
+    monkeypatch.setattr(ThreadingHTTPServer, "serve_forever", serve_late)
+    with ModelProxy(lambda: ScriptedModel(replying), HashingEmbedder) as proxy, ExitStack() as opened:
+        address = (urlsplit(proxy.url).hostname, urlsplit(proxy.url).port)
+        try:
+            connections = [opened.enter_context(socket.create_connection(address, timeout=30)) for _ in range(64)]
+        finally:
+            released.set()
+        for connection in connections:
+            connection.sendall(b"POST /v1/chat/completions HTTP/1.1\r\n\r\n")
+        replies = [connection.recv(1024) for connection in connections]
+    assert all(reply.startswith(b"HTTP/1.1 401") for reply in replies)
