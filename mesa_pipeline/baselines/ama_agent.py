@@ -16,7 +16,7 @@ from mesa_pipeline.baselines.base import Baseline, BaselineContext, Provenance, 
 from mesa_pipeline.baselines.passages import BREAK
 from mesa_pipeline.baselines.texts import head_and_tail
 from mesa_pipeline.config import AmaAgentSettings
-from mesa_pipeline.llm import Embedder, Message, OpenChat, TokenCounter
+from mesa_pipeline.llm import Embedder, Message, OpenChat, TokenCounter, vectors_for
 from mesa_pipeline.llm.metering import note
 from mesa_pipeline.llm.prompts import Prompt
 from mesa_pipeline.llm.structured import without_reasoning
@@ -64,14 +64,16 @@ class AmaAgent(Baseline[AgentMemory]):
         source="Zhao et al. 2026",
         package=None,
         from_paper=(
-            "a state memory of 1,000 tokens, compressed in sessions of 8,192; no causal graph",
+            "a state memory of 1,000 tokens, compressed in sessions of 8,192 by the backbone (structures.summary.builder=llm); "
+            "no causal graph",
             "turns embedded in chunks of 2,048 characters, the five turns most alike to a question, and those it names",
             "the backbone judges whether they suffice, and may ask for adjacent or ranged turns or for a search by code",
             "temperature 0; a dialogue's turns are steps like any others",
         ),
         choices=(
-            "the state memory is structure S by whichever builder made it, turn-aligned and in sessions of characters, "
-            "cut to its beginning and end",
+            "the state memory is structure S, shared, turn-aligned and in sessions of characters, cut to its beginning and end",
+            "with structures.summary.builder=extractive, the setting for work without a model, it is quoted from the steps by "
+            "rules of ours, and the backbone is asked for verdicts and programs alone",
             "three verdicts and three programs, with no clock; a verdict that cannot be read ends the search",
             "a verdict is a line that begins with one; of a long range of turns a bounded number is read",
             "programs run in the sandbox of policies, and what one returns is evidence",
@@ -119,8 +121,7 @@ class AmaAgent(Baseline[AgentMemory]):
         state = head_and_tail(whole, settings.state_tokens, settings.state_head, self._models.counter)
         chunks = chunked(trajectory.steps, settings.chunk_chars)
         texts = [BREAK.join(serialize_step(trajectory.steps[position]).text for position in chunk) for chunk in chunks]
-        vectors = embedder.embed(texts) if texts else np.zeros((0, embedder.dimensions), dtype=np.float32)
-        return AgentMemory(trajectory, state, embedder.name, chunks, vectors)
+        return AgentMemory(trajectory, state, embedder.name, chunks, vectors_for(texts, embedder))
 
     def retrieve(self, memory: AgentMemory, question: str) -> Evidence:
         """The state, the task, the turns found in time order, and what a program found.

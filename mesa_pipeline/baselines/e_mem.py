@@ -11,7 +11,7 @@ import numpy as np
 from mesa_pipeline.baselines.base import Baseline, BaselineContext, Provenance, check_embedder
 from mesa_pipeline.baselines.e_mem_routing import Block, Routing, cut_blocks, route
 from mesa_pipeline.config import EmemSettings
-from mesa_pipeline.llm import Embedder, Message, OpenChat, TokenCounter
+from mesa_pipeline.llm import Embedder, Message, OpenChat, TokenCounter, vectors_for
 from mesa_pipeline.llm.concurrency import map_concurrently
 from mesa_pipeline.llm.metering import note
 from mesa_pipeline.llm.prompts import Prompt
@@ -134,7 +134,7 @@ class EMem(Baseline[Blocks]):
         summaries = map_concurrently(self._summary, closed, self._concurrency)
         chunks = [(n, chunk) for n, block in enumerate(closed) for chunk in self._chunks(block.text)]
         texts = [*summaries, *(text for _, text in chunks)]
-        vectors = embedder.embed(texts) if texts else np.zeros((0, embedder.dimensions), dtype=np.float32)
+        vectors = vectors_for(texts, embedder)
         routing = Routing(
             summaries=tuple(summaries),
             summary_vectors=vectors[: len(summaries)],

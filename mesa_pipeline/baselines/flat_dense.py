@@ -9,7 +9,7 @@ import numpy as np
 from mesa_pipeline.baselines.base import Baseline, BaselineContext, Provenance, check_embedder
 from mesa_pipeline.baselines.texts import first_tokens
 from mesa_pipeline.config import FlatDenseSettings
-from mesa_pipeline.llm import Embedder, TokenCounter
+from mesa_pipeline.llm import Embedder, TokenCounter, vectors_for
 from mesa_pipeline.stores import Match
 from mesa_pipeline.stores.embedded import RANKING_VERSION, ArrayVectorIndex
 from mesa_pipeline.structures.base import StoredMemory
@@ -87,7 +87,7 @@ class FlatDense(Baseline[Units]):
             units.insert(0, (None, TASK + trajectory.task))
         embedder = self._embedder()
         embedded = [first_tokens(text, self._settings.max_tokens, self._counter) for _, text in units]
-        vectors = embedder.embed(embedded) if embedded else np.zeros((0, 0), dtype=np.float32)
+        vectors = vectors_for(embedded, embedder)
         return Units(embedder.name, tuple(step for step, _ in units), tuple(text for _, text in units), vectors, is_dialogue)
 
     def retrieve(self, memory: Units, question: str) -> Evidence:

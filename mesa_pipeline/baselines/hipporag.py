@@ -18,7 +18,7 @@ from mesa_pipeline.baselines.hipporag_graph import (
 )
 from mesa_pipeline.baselines.passages import BREAK, Passage, as_records, from_records
 from mesa_pipeline.config import GraphSettings, HipporagSettings
-from mesa_pipeline.llm import Embedder, Message, OpenChat
+from mesa_pipeline.llm import Embedder, Message, OpenChat, vectors_for
 from mesa_pipeline.llm.metering import note
 from mesa_pipeline.llm.prompts import Prompt
 from mesa_pipeline.llm.structured import read_list
@@ -57,14 +57,18 @@ class HippoRag(Baseline[PassageGraph]):
         package=None,
         from_paper=(
             "steps packed into passages of at most 24,000 characters, 300 shared where a step is split; turns in conversations",
-            "open extraction by the backbone, shared with structure G",
+            "open extraction by the backbone, entities first, then triples: structure G's with structures.graph.builder=llm",
             "five facts filtered by the backbone, five entities seeded, damping 0.5, passage weight 0.05",
             "30 candidates (200 in conversations), five passages, at most 60,000 characters",
         ),
         choices=(
             "PageRank of NetworkX, in place of igraph's",
             "the embedder of the settings for Contriever and bge-m3: baselines.hipporag2.embeddings names another",
-            "facts are G's triples by whichever builder made them; a filter's reply that cannot be read keeps none",
+            "facts are structure G's triples, shared and not extracted twice: with structures.graph.builder=rules, the setting "
+            "for work without a model, rules of ours make them and the backbone is asked for the filter alone",
+            "in conversations facts too are extracted from turns packed up to 24,000 characters, one request for many turns, "
+            "and each fact is traced to the turns that state it; the paper's passage is a turn there",
+            "a filter's reply that cannot be read keeps no fact",
             "a seed of weight 0 is no seed, where the package stops with an error",
         ),
     )
@@ -110,7 +114,7 @@ class HippoRag(Baseline[PassageGraph]):
             facts.add(relation)
         labels, found = tuple(facts.labels), facts.found
         words = [f"{labels[fact.source]} {fact.relation} {labels[fact.target]}" for fact in found]
-        of = [embedder.embed(texts) if texts else _none(embedder) for texts in ([p.text for p in passages], labels, words)]
+        of = [vectors_for(texts, embedder) for texts in ([passage.text for passage in passages], labels, words)]
         synonyms = find_synonyms(labels, of[1], self._settings.synonym_similarity, self._settings.synonyms)
         is_dialogue = trajectory.kind == "dialogue"
         return PassageGraph(embedder.name, passages, labels, tuple(found), of[0], of[1], of[2], synonyms, is_dialogue)
@@ -223,7 +227,3 @@ class _Facts:
         if position == len(self.labels):
             self.labels.append(label)
         return position
-
-
-def _none(embedder: Embedder) -> np.ndarray:
-    return np.zeros((0, embedder.dimensions), dtype=np.float32)

@@ -19,7 +19,7 @@ from mesa_pipeline.baselines.texts import first_tokens
 from mesa_pipeline.baselines.worker import Worker
 from mesa_pipeline.config import Mem0Settings
 from mesa_pipeline.errors import MissingDependency
-from mesa_pipeline.llm import Embedder, OpenChat, TokenCounter
+from mesa_pipeline.llm import Embedder, OpenChat, TokenCounter, vectors_for
 from mesa_pipeline.llm.metering import note
 from mesa_pipeline.llm.prompts import Prompt
 from mesa_pipeline.llm.structured import read_object
@@ -139,7 +139,7 @@ class Mem0(Baseline[Facts]):
         texts = tuple(fact["text"] for _, fact in found)
         steps = tuple(tuple(sorted(json.loads(fact["metadata"].get("steps", "[]")))) for _, fact in found)
         embedder = self._embedder()
-        vectors = embedder.embed(list(map(flat, texts))) if texts else np.zeros((0, embedder.dimensions), dtype=np.float32)
+        vectors = vectors_for(list(map(flat, texts)), embedder)
         return Facts(embedder.name, tuple(store for store, _ in found), texts, steps, vectors)
 
     def retrieve(self, memory: Facts, question: str) -> Evidence:

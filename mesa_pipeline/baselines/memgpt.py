@@ -10,7 +10,7 @@ import numpy as np
 from mesa_pipeline.baselines.base import Baseline, BaselineContext, Provenance, check_embedder
 from mesa_pipeline.baselines.passages import BREAK, Passage, as_records, from_records, packed
 from mesa_pipeline.config import MemgptSettings
-from mesa_pipeline.llm import ChatModel, Embedder, Message, OpenChat
+from mesa_pipeline.llm import ChatModel, Embedder, Message, OpenChat, vectors_for
 from mesa_pipeline.llm.metering import note
 from mesa_pipeline.llm.prompts import Prompt
 from mesa_pipeline.llm.structured import read_object
@@ -125,7 +125,7 @@ class MemGpt(Baseline[Archive]):
 
     def build(self, trajectory: Trajectory) -> Archive:
         passages, embedder = packed(trajectory.steps, self._settings.passage_chars), self._embedder()
-        vectors = embedder.embed([p.text for p in passages]) if passages else np.zeros((0, 0), dtype=np.float32)
+        vectors = vectors_for([passage.text for passage in passages], embedder)
         return Archive(trajectory.task, trajectory.kind == "dialogue", embedder.name, passages, vectors)
 
     def retrieve(self, memory: Archive, question: str) -> Evidence:

@@ -12,7 +12,7 @@ from mesa_pipeline.baselines.base import Baseline, BaselineContext, Provenance, 
 from mesa_pipeline.baselines.passages import Passage, as_records, from_records, in_tokens
 from mesa_pipeline.baselines.texts import last_tokens
 from mesa_pipeline.config import MemoragSettings
-from mesa_pipeline.llm import Embedder, Message, OpenChat, TokenCounter
+from mesa_pipeline.llm import Embedder, Message, OpenChat, TokenCounter, vectors_for
 from mesa_pipeline.llm.metering import note
 from mesa_pipeline.llm.prompts import Prompt
 from mesa_pipeline.llm.structured import without_reasoning
@@ -114,7 +114,7 @@ class MemoRag(Baseline[GlobalMemory]):
         whole = "\n\n".join(serialize_step(step).text for step in trajectory.steps)
         remembered = last_tokens(whole, self._settings.memory_tokens, self._counter)
         chunks, embedder = in_tokens(trajectory.steps, self._settings.chunk_tokens, self._counter), self._embedder()
-        vectors = embedder.embed([chunk.text for chunk in chunks]) if chunks else np.zeros((0, 0), dtype=np.float32)
+        vectors = vectors_for([chunk.text for chunk in chunks], embedder)
         return GlobalMemory(remembered, len(remembered) < len(whole), embedder.name, chunks, vectors)
 
     def retrieve(self, memory: GlobalMemory, question: str) -> Evidence:

@@ -27,6 +27,11 @@ class Embedder(Protocol):
         ...
 
 
+def vectors_for(texts: Sequence[str], embedder: Embedder) -> np.ndarray:
+    """The texts' vectors, shape ``(len(texts), dimensions)``; ``(0, 0)`` for none, for which no embedder has to be there."""
+    return embedder.embed(texts) if texts else np.zeros((0, 0), dtype=np.float32)
+
+
 class TokenCounter(Protocol):
     """Counts tokens the way the answer model does; ``name`` is stamped on every outcome."""
 

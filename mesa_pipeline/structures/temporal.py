@@ -9,7 +9,7 @@ import numpy as np
 
 from mesa_pipeline.config import Bm25Settings, TemporalSettings
 from mesa_pipeline.errors import ArtifactError
-from mesa_pipeline.llm import Embedder
+from mesa_pipeline.llm import Embedder, vectors_for
 from mesa_pipeline.llm.concurrency import map_concurrently
 from mesa_pipeline.stores import Match
 from mesa_pipeline.stores.bm25 import Bm25Index
@@ -208,8 +208,7 @@ class TemporalMemory(MemoryStructure[StepStore]):
         if self._checking is None:
             return None
         embedder = self._checking.embedder()
-        vectors = embedder.embed(texts) if texts else np.zeros((0, embedder.dimensions), dtype=np.float32)
-        return StepVectors(embedder.name, vectors)
+        return StepVectors(embedder.name, vectors_for(texts, embedder))
 
     def _requests(self, memory: StepStore, questions: Sequence[str]) -> list[Sequence[int]]:
         """What the checker asks for, question by question, in view of the steps most alike to each."""

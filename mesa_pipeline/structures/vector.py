@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from mesa_pipeline.errors import ArtifactError
-from mesa_pipeline.llm import Embedder
+from mesa_pipeline.llm import Embedder, vectors_for
 from mesa_pipeline.stores import Match, Place, VectorIndex, VectorStore
 from mesa_pipeline.stores.embedded import RANKING_VERSION, ArrayVectorIndex
 from mesa_pipeline.structures.base import MemoryStructure, StoredMemory, StructureContext
@@ -78,8 +78,8 @@ class VectorMemory(MemoryStructure[StepVectors]):
     def build(self, trajectory: Trajectory) -> StepVectors:
         embedder = self._embedder()
         records = tuple(serialize_step(step).text for step in trajectory.steps)
-        vectors = embedder.embed(records) if records else np.zeros((0, 0), dtype=np.float32)
-        return StepVectors(embedder.name, tuple(step.index for step in trajectory.steps), records, vectors)
+        indices = tuple(step.index for step in trajectory.steps)
+        return StepVectors(embedder.name, indices, records, vectors_for(records, embedder))
 
     def retrieve(self, memory: StepVectors, question: str) -> Evidence:
         return self.retrieve_many(memory, [question])[0]
