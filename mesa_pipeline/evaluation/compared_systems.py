@@ -1,21 +1,18 @@
 """MESA and the systems it is compared with on the same held-out questions (paper, Tables 1, 2, 4, 5 and 7).
 
-All are set side by side as plain arrays, one for each split seed, so that one arithmetic serves every table. A question without
-a score is left out of means and counted; a question that a system was not asked is counted apart.
+All are set side by side as plain arrays, one for each split seed, so that one arithmetic serves every table.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from mesa_pipeline import subsets
-from mesa_pipeline.config import EvaluationSettings
 from mesa_pipeline.errors import ArtifactError
 from mesa_pipeline.evaluation.evaluate import random_outcomes
 from mesa_pipeline.evaluation.held_out import FROZEN_ROW, TestResult
-from mesa_pipeline.evaluation.statistics import Interval, MeanStd, mean_and_sample_std, paired_bootstrap
 from mesa_pipeline.evaluation.systems import SystemOutcome
 from mesa_pipeline.outcomes import OutcomeMatrix, QuestionInfo
 
@@ -79,6 +76,10 @@ class Comparison:
         )
         return Comparison(tuple(self.held_out[place] for place in kept), systems)
 
+    def among(self, codes: Sequence[str]) -> "Comparison":
+        """Some of the systems, and MESA."""
+        return Comparison(self.held_out, tuple(found for found in self.systems if found.code in (*codes, self.mesa.code)))
+
 
 @dataclass(frozen=True)
 class Answers:
@@ -105,38 +106,6 @@ class Retrieval:
     def without_models(cls, questions: int) -> "Retrieval":
         """Where no structure asks one."""
         return cls(np.zeros((questions, len(subsets.STRUCTURE_CODES))), np.zeros((questions, len(subsets.STRUCTURE_CODES))))
-
-
-@dataclass(frozen=True)
-class SystemStanding:
-    """One system over the split seeds; every spread is the sample standard deviation over seeds.
-
-    Attributes:
-        code: Of the system.
-        title: Its name in tables.
-        kind: What it is.
-        score: Mean over the scored questions of each seed; ``None`` where no seed has one.
-        tokens: Evidence tokens of a question.
-        query_tokens: All that language models read before the answer is there: the system's own prompts, and the evidence.
-        calls: Replies of language models before the reader's.
-        questions: Test questions, summed over seeds.
-        unscored: Those that were asked and have no score.
-        unasked: Those that the system was not asked.
-        behind: Score of MESA minus the system's, paired by question over all seeds, with its episode-clustered interval;
-            ``None`` for MESA itself and where no question has both scores.
-    """
-
-    code: str
-    title: str
-    kind: SystemKind
-    score: MeanStd | None
-    tokens: MeanStd | None
-    query_tokens: MeanStd | None
-    calls: MeanStd | None
-    questions: int
-    unscored: int
-    unasked: int
-    behind: Interval | None = None
 
 
 def compare_systems(
@@ -167,41 +136,6 @@ def compare_systems(
     ]
     systems += [_selected(table, name, ordered, places) for name in (*subsets.STRUCTURE_CODES, *SELECTION_ROWS, FROZEN_ROW)]
     return Comparison(held_out, tuple(system for system in systems if system.seeds))
-
-
-def standings_of(
-    comparison: Comparison,
-    keep: Callable[[QuestionInfo], bool] = lambda question: True,
-    settings: EvaluationSettings | None = None,
-) -> tuple[SystemStanding, ...]:
-    """Every system on the test questions that ``keep`` keeps; differences to MESA where bootstrap settings are given."""
-    kept = [np.array([keep(question) for question in part.questions], dtype=bool) for part in comparison.held_out]
-    clusters = [
-        np.array([question.episode_id for question in part.questions], dtype=object)[where]
-        for part, where in zip(comparison.held_out, kept, strict=True)
-    ]
-    own = [seed.scores[where] for seed, where in zip(comparison.mesa.seeds, kept, strict=True)]
-    found = []
-    for system in comparison.systems:
-        parts = [_kept(seed, where) for seed, where in zip(system.seeds, kept, strict=True)]
-        behind = None
-        if settings is not None and system is not comparison.mesa:
-            differences = np.concatenate([mine - part.scores for mine, part in zip(own, parts, strict=True)])
-            behind = _interval(differences, np.concatenate(clusters), settings)
-        found.append(_standing(system, parts, behind))
-    return tuple(found)
-
-
-def grouped_standings(
-    comparison: Comparison, group: Callable[[QuestionInfo], str | None]
-) -> Mapping[str, tuple[SystemStanding, ...]]:
-    """Every system on each group of test questions, groups by the alphabet; questions without a group are left out."""
-
-    def of_group(name: str) -> tuple[SystemStanding, ...]:
-        return standings_of(comparison, lambda question: group(question) == name)
-
-    names = {name for part in comparison.held_out for question in part.questions if (name := group(question)) is not None}
-    return {name: of_group(name) for name in sorted(names)}
 
 
 class _Table:
@@ -267,36 +201,3 @@ def _asked(outcomes: Mapping[str, SystemOutcome], questions: Sequence[QuestionIn
         prompt_tokens=np.array([np.nan if o is None else o.cost.prompt_tokens for o in found], dtype=float),
         calls=np.array([np.nan if o is None else o.cost.calls for o in found], dtype=float),
     )
-
-
-def _kept(asked: Asked, where: np.ndarray) -> Asked:
-    return Asked(asked.scores[where], asked.tokens[where], asked.prompt_tokens[where], asked.calls[where])
-
-
-def _standing(system: ComparedSystem, parts: Sequence[Asked], behind: Interval | None) -> SystemStanding:
-    unasked = sum(int(np.isnan(part.tokens).sum()) for part in parts)
-    return SystemStanding(
-        code=system.code,
-        title=system.title,
-        kind=system.kind,
-        score=_spread([part.scores for part in parts]),
-        tokens=_spread([part.tokens for part in parts]),
-        query_tokens=_spread([part.tokens + part.prompt_tokens for part in parts]),
-        calls=_spread([part.calls for part in parts]),
-        questions=sum(len(part.scores) for part in parts),
-        unscored=sum(int(np.isnan(part.scores).sum()) for part in parts) - unasked,
-        unasked=unasked,
-        behind=behind,
-    )
-
-
-def _spread(seeds: Sequence[np.ndarray]) -> MeanStd | None:
-    """Mean and deviation of the seeds' means; a seed without any value is left out."""
-    means = [float(values[~np.isnan(values)].mean()) for values in seeds if not np.isnan(values).all()]
-    return mean_and_sample_std(means) if means else None
-
-
-def _interval(differences: np.ndarray, clusters: np.ndarray, settings: EvaluationSettings) -> Interval | None:
-    if np.isnan(differences).all():
-        return None
-    return paired_bootstrap(differences, clusters, settings.bootstrap_samples, settings.confidence, settings.bootstrap_seed)

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from mesa_pipeline.artifacts import write_text
-from mesa_pipeline.evaluation.compared_systems import grouped_standings, standings_of
+from mesa_pipeline.evaluation.system_standings import grouped_standings, standings_of
 from mesa_pipeline.reports.compared import construction, drawings, selection, systems
 from mesa_pipeline.reports.compared.inputs import ComparedInputs
 from mesa_pipeline.reports.compared.page import compared_report

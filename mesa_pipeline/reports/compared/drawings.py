@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 from matplotlib.axes import Axes
 
-from mesa_pipeline.evaluation.compared_systems import SystemStanding, grouped_standings
 from mesa_pipeline.evaluation.held_out import FROZEN_ROW
+from mesa_pipeline.evaluation.system_standings import SystemStanding, grouped_standings
 from mesa_pipeline.reports import text
 from mesa_pipeline.reports.compared.inputs import ComparedInputs
 from mesa_pipeline.reports.document import Figure

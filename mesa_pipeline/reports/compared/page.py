@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from mesa_pipeline.baselines import BASELINES
-from mesa_pipeline.evaluation.compared_systems import SystemStanding
+from mesa_pipeline.evaluation.system_standings import SystemStanding
 from mesa_pipeline.reports import text
 from mesa_pipeline.reports.compared.inputs import ComparedInputs
 from mesa_pipeline.reports.compared.systems import capabilities_table, compared_standings, locomo_splits_table, strongest

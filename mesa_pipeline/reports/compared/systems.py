@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from mesa_pipeline.baselines import BASELINES
-from mesa_pipeline.evaluation.compared_systems import Comparison, SystemStanding, grouped_standings, standings_of
+from mesa_pipeline.evaluation.compared_systems import Comparison
+from mesa_pipeline.evaluation.system_standings import SystemStanding, grouped_standings, standings_of
 from mesa_pipeline.evaluation.held_out import FROZEN_ROW
 from mesa_pipeline.outcomes import QuestionInfo
 from mesa_pipeline.reports import text
