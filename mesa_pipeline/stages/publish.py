@@ -29,6 +29,7 @@ def publish(context: StageContext, manifest: Manifest, code: str) -> Summary | N
         product=f"{structure.name} index in {store.name}",
         timing=f"publish-{code}",
         folders=(),
+        fingerprint=lambda entry: structure.memory_fingerprint(entry.trajectory),
         is_current=lambda entry: not entry.steps or store.holds(place_of(layout, structure, entry)),
         make=partial(_publish_one, layout, settings, code),
         waits=True,
