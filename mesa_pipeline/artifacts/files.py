@@ -166,6 +166,26 @@ def _read_bytes(path: Path, made_by: str) -> bytes:
         raise ArtifactError(f"cannot read {path}: {error.strerror}; correct that, or choose another --workspace") from error
 
 
+def read_verified(path: Path, sha256: str, remedy: str) -> bytes:
+    """The bytes of a file whose hash is known.
+
+    Args:
+        path: The file.
+        sha256: Its hash, in hex.
+        remedy: What to do where that is not there.
+
+    Raises:
+        ArtifactError: It is missing, or was changed.
+    """
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError as error:
+        raise ArtifactError(f"{path} is missing; {remedy}") from error
+    if hashlib.sha256(content).hexdigest() != sha256:
+        raise ArtifactError(f"{path} was changed; {remedy}")
+    return content
+
+
 def parse_object(line: bytes) -> dict[str, Any] | None:
     """The JSON object of a line, or ``None`` where it holds none."""
     try:

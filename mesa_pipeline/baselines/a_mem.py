@@ -17,7 +17,7 @@ from mesa_pipeline.baselines.a_mem_notes import (
     read_numbers,
     read_sections,
 )
-from mesa_pipeline.baselines.base import Baseline, BaselineContext, Provenance, check_embedder
+from mesa_pipeline.baselines.base import Baseline, BaselineContext, Provenance, stored_vectors
 from mesa_pipeline.config import AmemSettings
 from mesa_pipeline.llm import Embedder, OpenChat, Role
 from mesa_pipeline.llm.metering import note as count
@@ -145,8 +145,7 @@ class AMem(Baseline[Notes]):
 
     def decode(self, stored: StoredMemory) -> Notes:
         payload = stored.payload
-        check_embedder(payload["embedder"], self._embedder())
-        vectors = np.asarray(stored.arrays["vectors"], dtype=np.float32)
+        vectors = stored_vectors(stored, self._embedder())
         return Notes(payload["embedder"], tuple(map(Note.of_record, payload["notes"])), vectors)
 
     def _take(self, step: Step, collection: "_Collection") -> None:

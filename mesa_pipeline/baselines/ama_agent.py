@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-import numpy as np
-
 from mesa_pipeline.baselines import ama_agent_code
 from mesa_pipeline.baselines.ama_agent_code import CodeSearch
 from mesa_pipeline.baselines.ama_agent_evidence import Found, Judged, composed
 from mesa_pipeline.baselines.ama_agent_turns import AgentMemory, chunked, first_turns
-from mesa_pipeline.baselines.base import Baseline, BaselineContext, Provenance, RunProgram, check_embedder
+from mesa_pipeline.baselines.base import Baseline, BaselineContext, Provenance, RunProgram, stored_vectors
 from mesa_pipeline.baselines.passages import BREAK
 from mesa_pipeline.baselines.texts import head_and_tail
 from mesa_pipeline.config import AmaAgentSettings
@@ -156,11 +154,10 @@ class AmaAgent(Baseline[AgentMemory]):
 
     def decode(self, stored: StoredMemory) -> AgentMemory:
         payload = stored.payload
-        check_embedder(payload["embedder"], self._models.embedder())
         steps = tuple(Step(*step) for step in payload["steps"])
         trajectory = Trajectory(payload["id"], payload["task"], steps, payload["kind"])
         chunks = tuple(map(tuple, payload["chunks"]))
-        vectors = np.asarray(stored.arrays["vectors"], dtype=np.float32)
+        vectors = stored_vectors(stored, self._models.embedder())
         return AgentMemory(trajectory, payload["state"], payload["embedder"], chunks, vectors)
 
     def _judge(self, memory: AgentMemory, question: str, first: list[int]) -> Judged:

@@ -6,10 +6,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, Self, TypeVar
 
+import numpy as np
+
 from mesa_pipeline.config import ChatChoice, EmbedderChoice, Settings
 from mesa_pipeline.errors import ArtifactError, MissingDependency
 from mesa_pipeline.llm import Embedder, OpenChat, TokenCounter, no_chat
-from mesa_pipeline.structures.base import MemoryStructure, MemorySystem
+from mesa_pipeline.structures.base import MemoryStructure, MemorySystem, StoredMemory
 from mesa_pipeline.types import Trajectory
 
 M = TypeVar("M")
@@ -106,6 +108,16 @@ def check_embedder(made_with: str, embedder: Embedder) -> None:
     """
     if made_with != embedder.name:
         raise ArtifactError(f"this memory was built with embedder {made_with!r}, not {embedder.name!r}; build it again")
+
+
+def stored_vectors(stored: StoredMemory, embedder: Embedder, name: str = "vectors") -> np.ndarray:
+    """Vectors of a stored memory, shape ``(texts, dimensions)``, float32; its payload names the ``embedder`` that made them.
+
+    Raises:
+        ArtifactError: Another embedder made them; names both.
+    """
+    check_embedder(stored.payload["embedder"], embedder)
+    return np.asarray(stored.arrays[name], dtype=np.float32)
 
 
 class Baseline(MemorySystem[M]):

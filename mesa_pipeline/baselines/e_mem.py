@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from mesa_pipeline.baselines.base import Baseline, BaselineContext, Provenance, check_embedder
+from mesa_pipeline.baselines.base import Baseline, BaselineContext, Provenance, stored_vectors
 from mesa_pipeline.baselines.e_mem_routing import Block, Routing, cut_blocks, route
 from mesa_pipeline.config import EmemSettings
 from mesa_pipeline.llm import Embedder, Message, OpenChat, TokenCounter, vectors_for
@@ -178,13 +178,12 @@ class EMem(Baseline[Blocks]):
 
     def decode(self, stored: StoredMemory) -> Blocks:
         payload, arrays = stored.payload, stored.arrays
-        check_embedder(payload["embedder"], self._embedder())
         blocks = tuple(Block(text, tuple(steps), closed) for text, steps, closed in payload["blocks"])
         routing = Routing(
             summaries=tuple(payload["summaries"]),
-            summary_vectors=np.asarray(arrays["summary_vectors"], dtype=np.float32),
+            summary_vectors=stored_vectors(stored, self._embedder(), "summary_vectors"),
             chunk_blocks=np.asarray(arrays["chunk_blocks"]),
-            chunk_vectors=np.asarray(arrays["chunk_vectors"], dtype=np.float32),
+            chunk_vectors=stored_vectors(stored, self._embedder(), "chunk_vectors"),
             index=Bm25Index.restore(payload["index"], arrays, self._settings.ranking),
         )
         return Blocks(blocks, payload["embedder"], routing)

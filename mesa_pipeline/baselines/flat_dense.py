@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from mesa_pipeline.baselines.base import Baseline, BaselineContext, Provenance, check_embedder
+from mesa_pipeline.baselines.base import Baseline, BaselineContext, Provenance, check_embedder, stored_vectors
 from mesa_pipeline.baselines.texts import first_tokens
 from mesa_pipeline.config import FlatDenseSettings
 from mesa_pipeline.llm import Embedder, TokenCounter, vectors_for
@@ -110,8 +110,7 @@ class FlatDense(Baseline[Units]):
 
     def decode(self, stored: StoredMemory) -> Units:
         payload = stored.payload
-        self._matching(payload["embedder"])
-        vectors = np.asarray(stored.arrays["vectors"], dtype=np.float32)
+        vectors = stored_vectors(stored, self._embedder())
         return Units(payload["embedder"], tuple(payload["steps"]), tuple(payload["texts"]), vectors, payload["is_dialogue"])
 
     def _matching(self, made_with: str) -> Embedder:

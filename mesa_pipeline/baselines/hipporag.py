@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from mesa_pipeline.baselines.base import Baseline, BaselineContext, Provenance, check_embedder
+from mesa_pipeline.baselines.base import Baseline, BaselineContext, Provenance, stored_vectors
 from mesa_pipeline.baselines.hipporag_graph import (
     Fact,
     PassageGraph,
@@ -150,9 +150,8 @@ class HippoRag(Baseline[PassageGraph]):
 
     def decode(self, stored: StoredMemory) -> PassageGraph:
         payload = stored.payload
-        check_embedder(payload["embedder"], self._embedder())
         facts = tuple(Fact(source, relation, target, tuple(held)) for source, relation, target, held in payload["facts"])
-        vectors = {name: np.asarray(stored.arrays[name], dtype=np.float32) for name in VECTORS}
+        vectors = {name: stored_vectors(stored, self._embedder(), name) for name in VECTORS}
         return PassageGraph(
             embedder=payload["embedder"],
             passages=from_records(payload["passages"]),

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from mesa_pipeline.artifacts import fingerprint
-from mesa_pipeline.baselines.base import Baseline, BaselineContext, Provenance, check_embedder
+from mesa_pipeline.baselines.base import Baseline, BaselineContext, Provenance, stored_vectors
 from mesa_pipeline.baselines.environments import WorkerEnvironment
 from mesa_pipeline.baselines.mem0_chunks import EPISODE, Chunk, cut_chunks
 from mesa_pipeline.baselines.model_proxy import ModelProxy
@@ -166,8 +166,7 @@ class Mem0(Baseline[Facts]):
 
     def decode(self, stored: StoredMemory) -> Facts:
         payload = stored.payload
-        check_embedder(payload["embedder"], self._embedder())
-        vectors = np.asarray(stored.arrays["vectors"], dtype=np.float32)
+        vectors = stored_vectors(stored, self._embedder())
         steps = tuple(map(tuple, payload["steps"]))
         return Facts(payload["embedder"], tuple(payload["stores"]), tuple(payload["texts"]), steps, vectors)
 

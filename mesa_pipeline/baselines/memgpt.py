@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from mesa_pipeline.baselines.base import Baseline, BaselineContext, Provenance, check_embedder
+from mesa_pipeline.baselines.base import Baseline, BaselineContext, Provenance, stored_vectors
 from mesa_pipeline.baselines.passages import BREAK, Passage, as_records, from_records, packed
 from mesa_pipeline.config import MemgptSettings
 from mesa_pipeline.llm import ChatModel, Embedder, Message, OpenChat, vectors_for
@@ -156,8 +156,7 @@ class MemGpt(Baseline[Archive]):
 
     def decode(self, stored: StoredMemory) -> Archive:
         payload = stored.payload
-        check_embedder(payload["embedder"], self._embedder())
-        vectors = np.asarray(stored.arrays["vectors"], dtype=np.float32)
+        vectors = stored_vectors(stored, self._embedder())
         return Archive(payload["core"], payload["is_dialogue"], payload["embedder"], from_records(payload["passages"]), vectors)
 
     def _converse(self, memory: Archive, session: _Session) -> str | None:

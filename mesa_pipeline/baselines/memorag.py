@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from mesa_pipeline.baselines.base import Baseline, BaselineContext, Provenance, check_embedder
+from mesa_pipeline.baselines.base import Baseline, BaselineContext, Provenance, stored_vectors
 from mesa_pipeline.baselines.passages import Passage, as_records, from_records, in_tokens
 from mesa_pipeline.baselines.texts import last_tokens
 from mesa_pipeline.config import MemoragSettings
@@ -148,8 +148,7 @@ class MemoRag(Baseline[GlobalMemory]):
 
     def decode(self, stored: StoredMemory) -> GlobalMemory:
         payload = stored.payload
-        check_embedder(payload["embedder"], self._embedder())
-        vectors = np.asarray(stored.arrays["vectors"], dtype=np.float32)
+        vectors = stored_vectors(stored, self._embedder())
         remembered, chunks = payload["remembered"], from_records(payload["chunks"])
         return GlobalMemory(remembered, payload["truncated"], payload["embedder"], chunks, vectors)
 

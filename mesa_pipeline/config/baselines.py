@@ -9,38 +9,35 @@ from mesa_pipeline.config.memory import Bm25Settings
 from mesa_pipeline.config.section import Fraction, Positive, PositiveFloat, Section
 
 
-class ChatChoice(Section):
-    """A language model of its own; what is ``null`` is as in ``llm.chat``."""
+class EndpointChoice(Section):
+    """A model of its own behind an endpoint; what is ``null`` is as in ``llm``."""
 
     model: str | None
     base_url: str | None
 
     @property
     def changes(self) -> dict[str, str]:
-        """What is not as in ``llm.chat``."""
+        """What is not as in ``llm``."""
         return {name: value for name, value in (("model", self.model), ("base_url", self.base_url)) if value is not None}
 
 
-class EmbedderChoice(Section):
+class ChatChoice(EndpointChoice):
+    """A language model of its own; what is ``null`` is as in ``llm.chat``."""
+
+
+class EmbedderChoice(EndpointChoice):
     """An embedding model of its own: ``embedder`` as in ``llm``, or the model and address of one behind an endpoint.
 
     What is ``null`` is as in ``llm`` and ``llm.embeddings``.
     """
 
     embedder: str | None
-    model: str | None
-    base_url: str | None
 
     @model_validator(mode="after")
     def _one_place(self) -> "EmbedderChoice":
         if self.changes and self.embedder not in (None, ENDPOINT):
             raise ValueError(f"model and base_url are of an embedder behind an endpoint, and {self.embedder!r} is none")
         return self
-
-    @property
-    def changes(self) -> dict[str, str]:
-        """What is not as in ``llm.embeddings``."""
-        return {name: value for name, value in (("model", self.model), ("base_url", self.base_url)) if value is not None}
 
 
 class LongContextSettings(Section):

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mesa_pipeline.artifacts import fingerprint
-from mesa_pipeline.errors import DataError, ModelError
-from mesa_pipeline.evaluation.rewards import Judgement
+from mesa_pipeline.errors import ModelError
+from mesa_pipeline.evaluation.rewards import Judgement, reference_of
 from mesa_pipeline.llm import ChatModel, Message
 from mesa_pipeline.llm.prompts import Prompt
 from mesa_pipeline.llm.structured import without_reasoning
@@ -45,13 +45,11 @@ class LlmJudge:
         Raises:
             DataError: The question has no reference answer.
         """
-        if question.answer is None:
-            raise DataError(f"question {question.id!r} has no reference answer; it can be asked, not scored")
         prompt = Prompt.load(PROMPT).fill(
             task_type=question.qa_type or "(not given)",
             task=task or "(not given)",
             question=question.text,
-            reference=question.answer,
+            reference=reference_of(question),
             answer=answer or "(no answer)",
         )
         messages, reply = [Message("user", prompt)], ""

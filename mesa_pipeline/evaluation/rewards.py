@@ -34,6 +34,17 @@ class Reward(Protocol):
     def judge(self, question: Question, task: str, answer: str) -> Judgement: ...
 
 
+def reference_of(question: Question) -> str:
+    """What an answer is compared with.
+
+    Raises:
+        DataError: The question has no reference answer.
+    """
+    if question.answer is None:
+        raise DataError(f"question {question.id!r} has no reference answer; it can be asked, not scored")
+    return question.answer
+
+
 @dataclass(frozen=True)
 class TokenF1:
     """Token F1 as the dataset's own benchmark computes it; datasets without one use AMA-Bench's."""
@@ -50,6 +61,4 @@ class TokenF1:
         Raises:
             DataError: The question has no reference answer.
         """
-        if question.answer is None:
-            raise DataError(f"question {question.id!r} has no reference answer; it can be asked, not scored")
-        return Judgement(token_f1(self.dataset, answer, question.answer, question.qa_type))
+        return Judgement(token_f1(self.dataset, answer, reference_of(question), question.qa_type))

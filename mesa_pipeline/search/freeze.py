@@ -5,14 +5,13 @@ be worth, for choosing within a token budget. The manifest is removed first and 
 no manifest or a whole frozen policy.
 """
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from mesa_pipeline.artifacts import file_sha256, read_json_as, write_json, write_sealed_json, write_text
+from mesa_pipeline.artifacts import file_sha256, read_json_as, read_verified, write_json, write_sealed_json, write_text
 from mesa_pipeline.errors import ArtifactError
 from mesa_pipeline.evaluation.evaluate import Evaluation
 from mesa_pipeline.policies import ExecutablePolicy, FittedPolicy, PolicyInput, open_policy
@@ -27,6 +26,7 @@ SOURCE_KEY = "source"
 VALUES_FILE = "values.json"
 MANIFEST_FILE = "manifest.json"
 MADE_BY = "mesa optimize"
+REMEDY = f"freeze it anew with `{MADE_BY}`"
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ def load_frozen(directory: Path, sandbox: Sandbox | None = None) -> FrozenPolicy
     """
     path = directory / MANIFEST_FILE
     manifest = read_json_as(_Manifest.from_json, path, MADE_BY)
-    contents = {name: _read_verified(directory / name, expected) for name, expected in manifest.sha256.items()}
+    contents = {name: read_verified(directory / name, expected, REMEDY) for name, expected in manifest.sha256.items()}
     spec, state = json.loads(contents[POLICY_FILE]), json.loads(contents[STATE_FILE])
     if SOURCE_FILE in contents:
         spec[SOURCE_KEY] = contents[SOURCE_FILE].decode("utf-8")
@@ -184,16 +184,6 @@ class _Manifest:
         optional = [name for name in (VALUES_FILE, SOURCE_FILE) if name in value["sha256"]]
         hashes = {name: value["sha256"][name] for name in (POLICY_FILE, STATE_FILE, *optional)}
         return cls(hashes, Provenance(**value["provenance"]), Evaluation(**value["validation"]))
-
-
-def _read_verified(path: Path, expected_sha256: str) -> bytes:
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError as error:
-        raise ArtifactError(f"{path} is missing from a frozen policy; freeze it anew with `{MADE_BY}`") from error
-    if hashlib.sha256(content).hexdigest() != expected_sha256:
-        raise ArtifactError(f"{path} was changed after it was frozen; freeze it anew with `{MADE_BY}`")
-    return content
 
 
 def _replace(path: Path, content: Any) -> None:

@@ -22,8 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from mesa_pipeline.artifacts import dump_json, write_bytes, write_json
-from mesa_pipeline.errors import ArtifactError
+from mesa_pipeline.artifacts import dump_json, read_verified, write_bytes, write_json
 from mesa_pipeline.search.events import Event, EventLog
 
 PROPOSED, EVALUATED, REJECTED = "proposed", "evaluated", "rejected"
@@ -99,11 +98,4 @@ class SearchStore:
         return sha
 
     def _get(self, kind: str, suffix: str, sha: str) -> bytes:
-        path = self.folder / kind / f"{sha}{suffix}"
-        try:
-            content = path.read_bytes()
-        except FileNotFoundError as error:
-            raise ArtifactError(f"{path} is missing; delete {self.folder} to search anew") from error
-        if hashlib.sha256(content).hexdigest() != sha:
-            raise ArtifactError(f"{path} was changed; delete {self.folder} to search anew")
-        return content
+        return read_verified(self.folder / kind / f"{sha}{suffix}", sha, f"delete {self.folder} to search anew")

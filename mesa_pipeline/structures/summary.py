@@ -1,7 +1,7 @@
 """S: a question-independent summary of the whole trajectory, segment by segment (paper, Appendix A.1)."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
@@ -9,7 +9,8 @@ from mesa_pipeline.llm.concurrency import map_concurrently
 from mesa_pipeline.structures.base import MemoryStructure, StoredMemory, StructureContext
 from mesa_pipeline.structures.extractive_summary import ExtractiveSummarizer
 from mesa_pipeline.structures.llm_summary import LlmSummarizer
-from mesa_pipeline.structures.records import clip, serialize_step
+from mesa_pipeline.structures.packing import packed
+from mesa_pipeline.structures.records import clip
 from mesa_pipeline.types import Evidence, EvidenceItem, Step, Trajectory
 
 BUILD_VERSION = 1
@@ -54,24 +55,6 @@ class SummaryState:
     segments: tuple[SummarySegment, ...]
 
 
-def split_segments(steps: Sequence[Step], window_chars: int) -> Iterator[tuple[Step, ...]]:
-    """Consecutive turn-aligned segments; one closes before its serialised steps would pass ``window_chars`` characters.
-
-    A single longer step is a segment of its own. Every step is in exactly one segment.
-    """
-    segment: list[Step] = []
-    size = 0
-    for step in steps:
-        length = len(serialize_step(step).text)
-        if segment and size + length > window_chars:
-            yield tuple(segment)
-            segment, size = [], 0
-        segment.append(step)
-        size += length
-    if segment:
-        yield tuple(segment)
-
-
 class SummaryMemory(MemoryStructure[SummaryState]):
     """Turn-aligned segments, each summarised independently of the others, joined in time order.
 
@@ -113,7 +96,7 @@ class SummaryMemory(MemoryStructure[SummaryState]):
         return {"version": BUILD_VERSION}
 
     def build(self, trajectory: Trajectory) -> SummaryState:
-        segments = list(split_segments(trajectory.steps, self._window_chars))
+        segments = list(packed(trajectory.steps, self._window_chars))
 
         def summarized(number: int) -> SummarySegment:
             preceding = segments[number - 1][-1] if number else None

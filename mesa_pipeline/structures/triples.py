@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+from mesa_pipeline.structures.packing import packed
 from mesa_pipeline.structures.records import serialize_step
 from mesa_pipeline.types import Step
 
@@ -50,20 +51,11 @@ def split_passages(steps: Sequence[Step], max_chars: int, overlap: int) -> Itera
 
     A longer step is split into parts that share ``overlap`` characters, each part a passage of its own.
     """
-    passage: list[Step] = []
-    size = 0
-    for step in steps:
-        length = len(serialize_step(step).text)
-        if passage and size + length > max_chars:
-            yield tuple(passage)
-            passage, size = [], 0
-        if length > max_chars:
-            yield from ((part,) for part in _split_step(step, max_chars, overlap))
-            continue
-        passage.append(step)
-        size += length
-    if passage:
-        yield tuple(passage)
+    for passage in packed(steps, max_chars):
+        if len(serialize_step(passage[0]).text) > max_chars:
+            yield from ((part,) for part in _split_step(passage[0], max_chars, overlap))
+        else:
+            yield passage
 
 
 def _split_step(step: Step, max_chars: int, overlap: int) -> Iterator[Step]:

@@ -8,13 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from mesa_pipeline.config import Settings
 from mesa_pipeline.structures.base import StoredMemory, StructureContext
-from mesa_pipeline.structures.records import serialize_step
-from mesa_pipeline.structures.summary import SummaryMemory, cited_steps, split_segments
+from mesa_pipeline.structures.summary import SummaryMemory, cited_steps
 from mesa_pipeline.types import Step, Trajectory
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -37,27 +34,6 @@ class Telling:
 
 def trajectory(*observations: str) -> Trajectory:
     return Trajectory("t", "task", tuple(Step(index, "act", text) for index, text in enumerate(observations)))
-
-
-steps_strategy = st.lists(st.tuples(st.text(max_size=60), st.text(max_size=200)), max_size=30).map(
-    lambda pairs: tuple(Step(index, action, observation) for index, (action, observation) in enumerate(pairs))
-)
-
-
-@settings(deadline=None)
-@given(steps_strategy, st.integers(1, 400))
-def test_segments_partition_the_steps_and_close_before_the_window_is_passed(steps: tuple[Step, ...], window: int) -> None:
-    segments = list(split_segments(steps, window))
-    assert tuple(step for segment in segments for step in segment) == steps
-    sizes = [sum(len(serialize_step(step).text) for step in segment) for segment in segments]
-    assert all(size <= window or len(segment) == 1 for size, segment in zip(sizes, segments, strict=True))
-    following = [len(serialize_step(segment[0]).text) for segment in segments[1:]]
-    assert all(size + length > window for size, length in zip(sizes, following, strict=False))
-
-
-def test_a_step_longer_than_the_window_is_its_own_segment() -> None:
-    steps = trajectory("a", "b" * 500, "c", "d").steps
-    assert [[step.index for step in segment] for segment in split_segments(steps, 100)] == [[0], [1], [2, 3]]
 
 
 def test_each_segment_is_summarised_on_its_own_with_the_step_before_it() -> None:
