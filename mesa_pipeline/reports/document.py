@@ -12,11 +12,12 @@ Align = Literal["left", "right"]
 
 @dataclass(frozen=True)
 class Column:
-    """A column's heading; ``unit`` stands beside it in a quieter voice."""
+    """A column's heading; ``unit`` stands beside it in a quieter voice, and cells that ``wrap`` hold sentences."""
 
     title: str
     align: Align = "right"
     unit: str = ""
+    wraps: bool = False
 
 
 @dataclass(frozen=True)

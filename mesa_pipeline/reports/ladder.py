@@ -50,12 +50,23 @@ def ladder_table(rungs: Sequence[Rung]) -> Table:
     caption = (
         f"Test questions only; {over}. Differences are paired by question over the test questions of all seeds; their {level} "
         "bootstrap intervals resample whole episodes, all appearances of an episode together. They speak of these frozen "
-        "policies on other episodes, not of how policies would vary with the split. An ablation changes one part of the "
-        "search; lookups are fitted on the training questions; the oracle picks with hindsight."
+        f"policies on other episodes, not of how policies would vary with the split.{_rows_note(found)}"
     )
     return Table(
         "ladder", "Selection compared and ablated", columns, tuple(_row(rung, len(columns)) for rung in found), caption
     )
+
+
+def _rows_note(rungs: Sequence[Rung]) -> str:
+    """What the rows that are there are."""
+    kinds = {rung.summary.kind for rung in rungs}
+    notes = [
+        *(["an ablation changes one part of the search"] if any(rung.ablation for rung in rungs) else []),
+        *(["lookups are fitted on the training questions"] if "lookup" in kinds else []),
+        *(["the oracle picks with hindsight"] if "oracle" in kinds else []),
+    ]
+    said = "; ".join(notes)
+    return f" {said[0].upper()}{said[1:]}." if notes else ""
 
 
 def ladder_csv(rungs: Sequence[Rung]) -> str:

@@ -52,7 +52,7 @@ def objective_figure(found: SearchFinding) -> Figure:
     caption = (
         f"Split seed {found.seed}. Score less {found.lambda_:g} a token, x100, on the validation questions. Filled: entered "
         "the archive; hollow: chose exactly as an earlier candidate; a cross at the lower edge: invalid. A candidate worse "
-        "than the axis reaches stands at its lower edge. The best of many is partly luck: see the inflation below."
+        "than the axis reaches stands at its lower edge. The best of many is partly luck; test questions say how much."
     )
     return Figure(name, "Objective of each candidate", svg, caption, description)
 

@@ -32,7 +32,7 @@ def searches_table(searches: Sequence[SearchFinding]) -> Table:
     """What each search planned, tried and chose."""
     columns = (
         Column("Seed", "left"),
-        Column("Frozen policy", "left"),
+        Column("Frozen policy", "left", wraps=True),
         Column("Planned"),
         Column("Evaluated"),
         Column("Duplicates"),
@@ -112,7 +112,7 @@ def candidates_table(found: SearchFinding) -> Table:
         Column("Structures", unit="per question"),
         Column("Objective on train", unit="x100"),
         Column("Front", "left"),
-        Column("Hypothesis", "left"),
+        Column("Hypothesis", "left", wraps=True),
     )
     rows = tuple(_candidate_row(candidate, candidate.id == found.chosen) for candidate in best)
     caption = (
@@ -181,9 +181,9 @@ def lineage_table(found: SearchFinding) -> Table:
     """The winner and what it was made from."""
     columns = (
         Column("Candidate", "left"),
-        Column("Made from", "left"),
+        Column("Made from", "left", wraps=True),
         Column("Objective", unit="x100"),
-        Column("Hypothesis", "left"),
+        Column("Hypothesis", "left", wraps=True),
     )
     rows = []
     for candidate in found.lineage():

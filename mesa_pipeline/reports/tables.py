@@ -216,7 +216,7 @@ def subset_cell(mask: int) -> Cell:
 def facts_table(name: str, title: str, facts: Sequence[tuple[str, str]], caption: str) -> Table:
     """Names and values in two columns."""
     rows = tuple(Row((Cell(text.printable(key)), Cell(text.printable(value)))) for key, value in facts)
-    return Table(name, title, (Column("What", "left"), Column("Value", "left")), rows, caption)
+    return Table(name, title, (Column("What", "left"), Column("Value", "left", wraps=True)), rows, caption)
 
 
 def _unscored_note(count: int, noun: str) -> str:

@@ -34,7 +34,7 @@ from mesa_pipeline.stages.test import read_test
 from mesa_pipeline.types import Summary
 
 STAMP_FILE = "inputs.json"
-REPORT_VERSION = 9
+REPORT_VERSION = 10
 """Raised when the report says something else for the same inputs."""
 logger = logging.getLogger(__name__)
 

@@ -11,6 +11,7 @@ from mesa_pipeline.baselines import BASELINES
 from mesa_pipeline.config import Settings
 from mesa_pipeline.evaluation.compared_systems import Answers, compare_systems
 from mesa_pipeline.evaluation.held_out import FROZEN_ROW
+from mesa_pipeline.evaluation.ladder import ladder
 from mesa_pipeline.evaluation.panel import Agreement, JudgedSeed, JudgeRow
 from mesa_pipeline.evaluation.system_costs import mean_cost
 from mesa_pipeline.evaluation.systems import SystemOutcome
@@ -74,6 +75,9 @@ def test_the_papers_figures_have_columns_of_their_own(made: ComparedInputs) -> N
     assert cells(margins)["SOFTWARE"]["Paper"] == "+15.5"
     assert cells(margins)["Game"]["Paper"] == "−0.7"
     assert cells(margins)["Game"]["Strongest other system"] == "BM25"
+    for row in cells(margins).values():
+        low, high = (float(end.replace("−", "-")) for end in row["Interval"].split(" to "))
+        assert low <= float(row["MESA minus it"].replace("−", "-")) <= high
 
 
 def test_on_other_data_the_paper_has_no_figures(inputs: ReportInputs, settings: Settings) -> None:
@@ -93,13 +97,25 @@ def test_every_figure_of_the_paper_is_of_a_row_there_can_be() -> None:
     assert len(MARGINS) == 6
 
 
+def test_what_a_caption_explains_is_in_its_table(made: ComparedInputs) -> None:
+    rungs = ladder(made.report.tests, {}, made.report.matrix, made.systems.evaluation)
+    climbed = dataclasses.replace(made, report=dataclasses.replace(made.report, ladder=rungs))
+    (selected,), (fixed,) = REPORTS["table-3"].make(climbed), REPORTS["table-9"].make(climbed)
+    assert isinstance(selected, Table)
+    assert isinstance(fixed, Table)
+    assert ("the oracle picks with hindsight" in selected.caption) == ("oracle" in cells(selected))
+    assert "oracle" not in cells(fixed)
+    assert "oracle" not in fixed.caption
+    assert "ablation" not in fixed.caption
+
+
 def test_locomo_has_its_own_tables(inputs: ReportInputs, settings: Settings) -> None:
     found = compared(inputs, settings, "locomo")
     assert capabilities_table(found) == ()
     (first,), (over,) = locomo_table(found), locomo_splits_table(found)
     assert "one split seed" in first.caption
     assert "5 split seeds" in over.caption
-    assert cells(first)["MESA"]["Paper"] == "49"
+    assert cells(first)["MESA"]["Paper"] == "49.0"
 
 
 def test_judged_systems_stand_in_the_table_of_judges(made: ComparedInputs) -> None:

@@ -23,7 +23,7 @@ def construction_table(inputs: ComparedInputs) -> tuple[Table, ...]:
         Column("Prompt tokens", unit="mean"),
         Column("Completion tokens", unit="mean"),
         Column("Embedded tokens", unit="mean"),
-        Column("Noted while building", "left"),
+        Column("Noted while building", "left", wraps=True),
         *((Column("Paper", unit="s"),) if inputs.is_of_paper(8) else ()),
     )
     caption = (
@@ -47,7 +47,7 @@ def _row(found: MeanCost, inputs: ComparedInputs) -> Row:
         number_cell(found.prompt_tokens),
         number_cell(found.completion_tokens),
         number_cell(found.embedded_tokens),
-        Cell(noted),
+        Cell(noted or text.ABSENT),
         *((paper_cell(inputs.printed(8, found.code)),) if inputs.is_of_paper(8) else ()),
     )
     return Row(cells, highlighted=found.code == FROZEN_ROW)

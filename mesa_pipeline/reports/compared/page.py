@@ -71,7 +71,7 @@ def _notes(standings: Sequence[SystemStanding]) -> tuple[str, ...]:
     partly = [text.printable(found.title) for found in standings if found.unasked]
     return (
         "All systems share reader, reward, splits and token counter; only what they remember and return differs.",
-        *((f"Not run: {', '.join(lacking)}.",) if lacking else ()),
+        *((f"Not run with these settings: {', '.join(lacking)}.",) if lacking else ()),
         *((f"Run on part of the questions: {', '.join(partly)}.",) if partly else ()),
     )
 
@@ -111,7 +111,7 @@ def _systems_section(inputs: ComparedInputs, standings: Sequence[SystemStanding]
         ]
         facts += [(baseline.title if place == 0 else "", line) for place, line in enumerate(told)]
     caption = "What each system is here: what the paper says of it, and what it leaves open."
-    return Section("systems", "The systems", (), (facts_table("systems", "The systems", facts, caption),))
+    return Section("systems", "The systems", (), (facts_table("systems", "Where each comes from", facts, caption),))
 
 
 def _provenance_section(inputs: ComparedInputs) -> Section:

@@ -24,7 +24,7 @@ def selection_table(inputs: ComparedInputs) -> tuple[Table, ...]:
 def fixed_selection_table(inputs: ComparedInputs) -> tuple[Table, ...]:
     """Table 9: one subset for all, for each domain, for each capability, and for both."""
     rungs = [rung for rung in inputs.report.ladder if not rung.ablation and rung.summary.kind in FIXED_KINDS]
-    note = "The paper picks the subsets of its lookups on the validation questions; ours are fitted on the training questions."
+    note = "The paper fits its lookups on the validation questions."
     return _with_paper(inputs, rungs, 9, "table-9-fixed-selection", "Fixed selection by coarse labels", note)
 
 

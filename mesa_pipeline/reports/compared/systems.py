@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from mesa_pipeline.baselines import BASELINES
 from mesa_pipeline.evaluation.compared_systems import Comparison
-from mesa_pipeline.evaluation.system_standings import SystemStanding, grouped_standings, standings_of
 from mesa_pipeline.evaluation.held_out import FROZEN_ROW
+from mesa_pipeline.evaluation.system_standings import SystemStanding, grouped_standings, standings_of
 from mesa_pipeline.outcomes import QuestionInfo
 from mesa_pipeline.reports import text
 from mesa_pipeline.reports.cells import difference_cells, number_cell, score_cell, spread_cell
@@ -102,10 +102,9 @@ def _systems_table(plan: _Plan, inputs: ComparedInputs) -> Table:
     columns = (
         Column("System", "left"),
         Column("Overall", unit="x100"),
+        *_difference_columns(inputs),
         *(Column(text.printable(name, NAME_CHARS), unit="x100") for name in groups),
         *(Column("Paper" if name == OVERALL else f"Paper, {name}", unit="x100") for name in papers),
-        Column("MESA minus it", unit="x100"),
-        Column("Interval", unit=text.confidence(inputs.systems.evaluation.confidence)),
         Column("Evidence tokens", unit="per question"),
         Column("Query tokens", unit="per question"),
         Column("Calls before the answer", unit="per question"),
@@ -121,6 +120,12 @@ def _systems_table(plan: _Plan, inputs: ComparedInputs) -> Table:
         printed = [paper_cell(inputs.printed(plan.number, code, name)) for name in papers]
         rows.append(Row((*line.scores, *printed, *line.costs), highlighted=code == FROZEN_ROW))
     return Table(plan.name, plan.title, columns, tuple(rows), _caption(plan, inputs, overall, bool(papers)), sortable=True)
+
+
+def _difference_columns(inputs: ComparedInputs) -> tuple[Column, Column]:
+    """Headings of ``difference_cells``."""
+    level = text.confidence(inputs.systems.evaluation.confidence)
+    return Column("MESA minus it", unit="x100"), Column("Interval", unit=level)
 
 
 def _codes(standings: Sequence[SystemStanding]) -> list[str]:
@@ -139,10 +144,10 @@ def _cells(standing: SystemStanding, groups: Sequence[SystemStanding]) -> _Line:
     scores = (
         Cell(text.printable(standing.title)),
         score_cell(standing.score),
+        *difference_cells(standing.behind),
         *(score_cell(group.score) for group in groups),
     )
     costs = (
-        *difference_cells(standing.behind),
         spread_cell(standing.tokens),
         spread_cell(standing.query_tokens),
         spread_cell(standing.calls, decimals=2),
@@ -154,14 +159,14 @@ def _cells(standing: SystemStanding, groups: Sequence[SystemStanding]) -> _Line:
 
 def _unrun(code: str, groups: int) -> _Line:
     absent = Cell(text.ABSENT)
-    return _Line((Cell(BASELINES[code].title), Cell(NOT_RUN), *(absent,) * groups), (absent,) * 7)
+    return _Line((Cell(BASELINES[code].title), Cell(NOT_RUN), *(absent,) * (2 + groups)), (absent,) * 5)
 
 
 def paper_cell(figure: PaperFigure | None) -> Cell:
     """The paper's figure as printed there."""
     if figure is None:
         return Cell(text.ABSENT)
-    shown = f"{figure.value:g}" if figure.std is None else f"{figure.value:g} ± {figure.std:g}"
+    shown = f"{figure.value}" if figure.std is None else f"{figure.value} ± {figure.std}"
     return Cell(shown, figure.value)
 
 
@@ -192,33 +197,35 @@ def _caption(plan: _Plan, inputs: ComparedInputs, standings: Sequence[SystemStan
 
 def _margins_table(inputs: ComparedInputs) -> tuple[Table, ...]:
     """MESA over the strongest baseline of each domain, beside the paper's; nothing where no baseline was run on all."""
-    rows = []
-    for domain, standings in grouped_standings(inputs.systems.scored, _domain).items():
-        best, mesa = strongest(standings), standings[-1].score
-        if best is None or best.score is None or mesa is None:
-            continue
-        margin = mesa.mean - best.score.mean
-        printed = MARGINS.get(domain) if inputs.is_of_paper(4) else None
-        cells = (
-            Cell(text.printable(domain, NAME_CHARS)),
-            Cell(text.printable(best.title)),
-            score_cell(best.score),
-            score_cell(mesa),
-            Cell(text.difference(margin), margin),
-            Cell(text.ABSENT) if printed is None else Cell(text.number(printed, 1, signed=True), printed),
-        )
-        rows.append(Row(cells))
+    groups = grouped_standings(inputs.systems.scored, _domain)
+    rows = [_margin_row(domain, best, inputs) for domain, standings in groups.items() if (best := strongest(standings))]
     columns = (
         Column("Domain", "left"),
         Column("Strongest other system", "left"),
         Column("Its score", unit="x100"),
         Column("MESA", unit="x100"),
-        Column("MESA minus it", unit="x100"),
+        *_difference_columns(inputs),
         Column("Paper", unit="x100"),
     )
     caption = (
-        "The strongest of the baselines that were run is picked on these same test questions, which favours it. Paper: the "
+        "The strongest of the baselines that were run is picked on these same test questions, which favours it. The "
+        "difference is paired by question, and its interval resamples whole episodes, as in the table above. Paper: the "
         f"same margin as Section 5.2 gives it ({MODELS[1]}), over its own baselines; a negative one is to a better system."
     )
     table = Table("table-4-margins", "MESA and the strongest other system by domain", columns, tuple(rows), caption)
     return (table,) if rows else ()
+
+
+def _margin_row(domain: str, best: SystemStanding, inputs: ComparedInputs) -> Row:
+    pair = inputs.systems.scored.among([best.code])
+    other, mesa = standings_of(pair, lambda question: question.domain == domain, inputs.systems.evaluation)
+    printed = MARGINS.get(domain) if inputs.is_of_paper(4) else None
+    cells = (
+        Cell(text.printable(domain, NAME_CHARS)),
+        Cell(text.printable(other.title)),
+        score_cell(other.score),
+        score_cell(mesa.score),
+        *difference_cells(other.behind),
+        Cell(text.ABSENT) if printed is None else Cell(text.number(printed, 1, signed=True), printed),
+    )
+    return Row(cells)
