@@ -149,10 +149,7 @@ def held_out_test(
     settings: Settings,
     further: Sequence[Policy] = (),
 ) -> TestResult:
-    """Test a frozen policy, and every baseline beside it, on the test questions.
-
-    Baselines are fitted on the training questions; nothing is fitted to, or chosen on, the test questions, but for the oracle,
-    which is an upper bound and not a policy.
+    """Test a frozen policy, and every baseline beside it, on the test questions, which nothing was fitted to or chosen on.
 
     Args:
         frozen: The frozen policy with its state.
@@ -166,26 +163,22 @@ def held_out_test(
     Raises:
         ArtifactError: A cell needed was never swept, or nothing needed has a score.
     """
-    test, lambda_ = splits.test, settings.search.lambda_
-    labels = settings.search.labels
-    choices = frozen.choices(policy_inputs(test, labels))
-    own = _chosen_row(FROZEN_ROW, "frozen", test, choices)
+    test, search = splits.test, settings.search
+    choices = frozen.choices(policy_inputs(test, search.labels))
     others = [
         _policy_row(frozen, test, LABEL_FREE_ROW, "frozen", labels=False),
         *_baseline_rows(splits, FitContext.of(settings, seed), [*baseline_policies(settings.policies), *further]),
-        _Row("random", "random", random_outcomes(test)),
-        _chosen_row("oracle", "oracle", test, oracle_choices(test, lambda_)),
+        *_bounds(test, search.lambda_),
     ]
-    by_id = sorted(range(len(test)), key=lambda row: test.questions[row].id)
     return TestResult(
         dataset=dataset,
         seed=seed,
         frozen=frozen.name,
-        comparisons=_compare([own, *others], test, settings),
+        comparisons=_compare([_chosen_row(FROZEN_ROW, "frozen", test, choices), *others], test, settings),
         choices={question.id: int(mask) for question, mask in zip(test.questions, choices, strict=True)},
-        validation=evaluate_policy(frozen, fully_scored(splits.validation), lambda_, labels),
+        validation=evaluate_policy(frozen, fully_scored(splits.validation), search.lambda_, search.labels),
         receipt=receipt,
-        others={row.name: tuple(row.choices[by_id].tolist()) for row in others if row.choices is not None},
+        others=_by_id(others, test),
     )
 
 
@@ -206,8 +199,21 @@ def _policy_row(fitted: FittedPolicy, test: OutcomeMatrix, name: str, kind: Eval
 
 
 def _baseline_rows(splits: SplitOutcomes, context: FitContext, policies: Sequence[Policy]) -> list[_Row]:
+    """Policies that are fitted to the training questions."""
     fitted = [policy.fitted(splits.train, context) for policy in policies]
     return [_policy_row(policy, splits.test, policy.name, policy.policy.kind, labels=True) for policy in fitted]
+
+
+def _bounds(test: OutcomeMatrix, lambda_: float) -> list[_Row]:
+    """What is no policy: any subset at random, and the oracle, an upper bound that is chosen on the test questions."""
+    best = _chosen_row("oracle", "oracle", test, oracle_choices(test, lambda_))
+    return [_Row("random", "random", random_outcomes(test)), best]
+
+
+def _by_id(rows: Sequence[_Row], test: OutcomeMatrix) -> dict[str, tuple[int, ...]]:
+    """What each row chose, if it did, in the order of the question ids."""
+    order = sorted(range(len(test)), key=lambda row: test.questions[row].id)
+    return {row.name: tuple(row.choices[order].tolist()) for row in rows if row.choices is not None}
 
 
 def _compare(rows: list[_Row], test: OutcomeMatrix, settings: Settings) -> tuple[Comparison, ...]:

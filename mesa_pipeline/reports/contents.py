@@ -33,11 +33,25 @@ UNTESTED = "Nothing to show before a policy has been tested on held-out episodes
 
 def make_report(inputs: ReportInputs) -> Report:
     """Arrange everything the inputs say. A dataset with nothing swept gives a report that says so."""
-    swept = subset_findings(inputs.matrix)
+    swept, tested = subset_findings(inputs.matrix), _test_findings(inputs)
     found = standings(inputs.tests)
     top = headline(inputs.tests, found, inputs.pooled)
-    tested = _test_findings(inputs)
-    sections = (
+    return Report(
+        title=f"What memory to read: {text.printable(inputs.dataset)}",
+        verdict=top.verdict,
+        notes=top.notes,
+        key_figures=top.key_figures,
+        sections=_sections(inputs, swept, tested, found),
+        metrics=metrics.flat_metrics(inputs, swept, found),
+        series=_series(inputs, swept, tested, found),
+    )
+
+
+def _sections(
+    inputs: ReportInputs, swept: Sequence[SubsetFinding], tested: Sequence[SubsetFinding], found: Sequence[Standing]
+) -> tuple[Section, ...]:
+    """What a person reads, in order."""
+    return (
         _policies_section(inputs, found),
         _subsets_section(inputs, swept),
         _winners_section(inputs),
@@ -58,25 +72,23 @@ def make_report(inputs: ReportInputs) -> Report:
         _failures_section(inputs),
         _provenance_section(inputs),
     )
-    return Report(
-        title=f"What memory to read: {text.printable(inputs.dataset)}",
-        verdict=top.verdict,
-        notes=top.notes,
-        key_figures=top.key_figures,
-        sections=sections,
-        metrics=metrics.flat_metrics(inputs, swept, found),
-        series={
-            "subsets": metrics.subsets_csv(swept),
-            "pareto": metrics.pareto_csv(tested or swept, first_of_kind(found, "frozen")),
-            "policies": metrics.policies_csv(found),
-            "budget": budget_csv(inputs.budgets),
-            "budget-curve": budget_curve_csv(inputs.budgets),
-            "candidates": candidates_csv(inputs.searches),
-            "search-curve": search_curve_csv(inputs.searches),
-            "subset-points": subset_points_csv(swept),
-            "ladder": ladder_csv(inputs.ladder),
-        },
-    )
+
+
+def _series(
+    inputs: ReportInputs, swept: Sequence[SubsetFinding], tested: Sequence[SubsetFinding], found: Sequence[Standing]
+) -> dict[str, str]:
+    """What other programs plot, as CSV by name."""
+    return {
+        "subsets": metrics.subsets_csv(swept),
+        "pareto": metrics.pareto_csv(tested or swept, first_of_kind(found, "frozen")),
+        "policies": metrics.policies_csv(found),
+        "budget": budget_csv(inputs.budgets),
+        "budget-curve": budget_curve_csv(inputs.budgets),
+        "candidates": candidates_csv(inputs.searches),
+        "search-curve": search_curve_csv(inputs.searches),
+        "subset-points": subset_points_csv(swept),
+        "ladder": ladder_csv(inputs.ladder),
+    }
 
 
 def _test_findings(inputs: ReportInputs) -> tuple[SubsetFinding, ...]:

@@ -1,7 +1,7 @@
 """Judge: further judges on the answers of the tested policy, of reading all five, and of the baselines (paper, Table 6)."""
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -36,25 +36,12 @@ def judge(context: StageContext, seed: int) -> Summary:
         MissingDependency: A judge cannot be reached.
     """
     started = time.perf_counter()
-    judges: dict[str, Reward] = {"reward": open_reading(context.settings, context.layout).reward}
-    judges |= open_judges(context.settings, context.layout.workspace)
-    if len(judges) == 1:
-        raise ConfigError(
-            "no further judge is named; add some under evaluation.judges, each with name, base_url, model and key_variable"
-        )
+    judges = _judges(context)
     tested = read_test(context, seed)
     answered = answered_systems(context)
     answers = _answers(context, tested, answered)
-    scores: list[list[float | None]] = []
-    failed: list[str] = []
-    for name, reward in judges.items():
-        found = _judged(context, name, reward, answers)
-        scores.append([judgement.score for judgement in found])
-        failed += [
-            f"{name} on question {answer.question.id!r}: {judgement.error}"
-            for answer, judgement in zip(answers, found, strict=True)
-            if judgement.error
-        ]
+    found = {name: _judged(context, name, reward, answers) for name, reward in judges.items()}
+    scores = [[judgement.score for judgement in judgements] for judgements in found.values()]
     panel = panel_of(tuple(judges), [answer.system for answer in answers], scores)
     judged = JudgedSeed(
         seed=seed,
@@ -71,7 +58,7 @@ def judge(context: StageContext, seed: int) -> Summary:
         f"{row.judge}: {row.system}": "-" if row.accuracy is None else f"{100 * row.accuracy:.1f}" for row in judged.rows
     }
     made = sum(score is not None for row in scores for score in row)
-    return Summary(f"judge seed {seed}", made, 0, time.perf_counter() - started, tuple(failed), facts)
+    return Summary(f"judge seed {seed}", made, 0, time.perf_counter() - started, _failures(answers, found), facts)
 
 
 def read_judgements(context: StageContext, seed: int) -> JudgedSeed:
@@ -121,6 +108,26 @@ def _of_episode(
             answer = outcomes_of.get(question.id) if chosen is not None else None
             if answer is not None:
                 yield _Asked(code, question, task, answer.answer, None if answer.answer else answer.error)
+
+
+def _judges(context: StageContext) -> dict[str, Reward]:
+    """The reward itself, then the further judges, by name."""
+    further = open_judges(context.settings, context.layout.workspace)
+    if not further:
+        raise ConfigError(
+            "no further judge is named; add some under evaluation.judges, each with name, base_url, model and key_variable"
+        )
+    return {"reward": open_reading(context.settings, context.layout).reward, **further}
+
+
+def _failures(answers: Sequence[_Asked], found: Mapping[str, Sequence[Judgement]]) -> tuple[str, ...]:
+    """A line for each answer that a judge could not score."""
+    return tuple(
+        f"{name} on question {answer.question.id!r}: {judgement.error}"
+        for name, judgements in found.items()
+        for answer, judgement in zip(answers, judgements, strict=True)
+        if judgement.error
+    )
 
 
 def _judged(context: StageContext, name: str, reward: Reward, answers: list[_Asked]) -> list[Judgement]:
