@@ -27,6 +27,27 @@ PACKAGE = "hindsight-api-slim 1.1.0"
 EPOCH = datetime.fromisoformat("2000-01-01T00:00:00+00:00")
 """When every history begins, so that nothing depends on the day it is read."""
 
+FACTS_SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "facts": {
+            "type": "array",
+            "maxItems": 2,
+            "items": {
+                "type": "object",
+                "properties": {
+                    "what": {"type": "string", "maxLength": 120},
+                    "fact_type": {"enum": ["world", "assistant"]},
+                    "entities": {"type": "array", "maxItems": 3, "items": {"type": "string", "maxLength": 30}},
+                },
+                "required": ["what", "fact_type", "entities"],
+            },
+        }
+    },
+    "required": ["facts"],
+}
+"""What a model that keeps to no format may reply: of the package's own schema what a fact needs, and little of it."""
+
 
 @dataclass(frozen=True)
 class Bank:
@@ -162,7 +183,7 @@ class Hindsight(Baseline[Bank]):
             self._worker.close()
 
     def _model(self) -> ChatModel:
-        return self._chat("remember", None, self._settings.max_tokens)
+        return self._chat("remember", FACTS_SCHEMA if self._settings.constrained else None, self._settings.max_tokens)
 
     @cached_property
     def _worker(self) -> Worker:

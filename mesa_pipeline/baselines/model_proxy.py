@@ -7,6 +7,7 @@ settings to say.
 
 import json
 import secrets
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -120,6 +121,11 @@ class ModelProxy:
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 1024  # packages send a whole episode's requests at once; with 5, the default, some are reset
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A package that failed waits for no further replies."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
 
 def _messages(raw: list[Mapping[str, Any]]) -> list[Message]:

@@ -158,6 +158,7 @@ class HindsightSettings(Section):
     chunk_chars: Positive
     recall_tokens: Positive
     reranker: RerankerChoice
+    constrained: bool
     max_tokens: Positive
     seconds: Annotated[float, Field(gt=0)]
 

@@ -11,7 +11,7 @@ import pytest
 
 from mesa_pipeline.baselines import BaselineContext
 from mesa_pipeline.baselines.environments import WorkerEnvironment
-from mesa_pipeline.baselines.hindsight import Bank, Hindsight
+from mesa_pipeline.baselines.hindsight import FACTS_SCHEMA, Bank, Hindsight
 from mesa_pipeline.baselines.hindsight_documents import cut_middle, documents_of
 from mesa_pipeline.config import Settings
 from mesa_pipeline.errors import MissingDependency, ModelError, SystemFailure
@@ -94,6 +94,19 @@ def test_an_empty_history_needs_no_package(settings: Settings, tmp_path: Path) -
     assert made.retrieve(made.build(Trajectory("t", "", ())), "anything").is_empty
 
 
+def test_a_model_that_keeps_to_no_format_can_be_held_to_it(settings: Settings) -> None:
+    asked: list[Any] = []
+
+    def opened(role: Any, schema: Any, max_tokens: Any) -> ScriptedModel:
+        asked.append(schema)
+        return ScriptedModel(Extractor())
+
+    for constrained in (False, True):
+        section = settings.baselines.hindsight.model_copy(update={"constrained": constrained})
+        Hindsight(section, opened, HashingEmbedder, None, None).build_identity()
+    assert asked == [None, FACTS_SCHEMA]
+
+
 @pytest.fixture(scope="module")
 def extractor() -> Extractor:
     return Extractor()
@@ -161,6 +174,16 @@ def test_a_model_that_fails_is_a_failure_and_not_a_memory(running: Hindsight, ex
             running.build(Trajectory("t2", "", HISTORY.steps[:1]))
     finally:
         extractor.instead = None
+
+
+@pytest.mark.timeout(900)
+def test_what_the_schema_asks_for_is_a_fact_to_the_package(running: Hindsight, extractor: Extractor) -> None:
+    extractor.instead = json.dumps({"facts": [{"what": "a lamp", "fact_type": "assistant", "entities": ["lamp"]}]})
+    try:
+        memory = running.build(Trajectory("t3", "", HISTORY.steps[:1]))
+    finally:
+        extractor.instead = None
+    assert [(item.text, item.steps) for item in running.retrieve(memory, "lamp?").items] == [("a lamp", (0,))]
 
 
 @pytest.mark.timeout(900)

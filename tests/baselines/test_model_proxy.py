@@ -3,6 +3,7 @@
 import json
 import socket
 import threading
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -105,3 +106,24 @@ def test_many_requests_may_come_at_once(monkeypatch: pytest.MonkeyPatch) -> None
             connection.sendall(b"POST /v1/chat/completions HTTP/1.1\r\n\r\n")
         replies = [connection.recv(1024) for connection in connections]
     assert all(reply.startswith(b"HTTP/1.1 401") for reply in replies)
+
+
+def test_who_goes_away_before_the_reply_leaves_no_trace(capfd: pytest.CaptureFixture[str]) -> None:
+    asked, gone = threading.Event(), threading.Event()
+
+    def late(messages: Any, seed: int) -> Any:
+        asked.set()
+        gone.wait(30)
+        return "yes"
+
+    body = json.dumps({"messages": [{"role": "user", "content": "hello"}]})
+    with ModelProxy(lambda: ScriptedModel(late), HashingEmbedder) as proxy:
+        head = f"POST /v1/chat/completions HTTP/1.1\r\nAuthorization: Bearer {proxy.key}\r\nContent-Length: {len(body)}\r\n\r\n"
+        before = threading.active_count()
+        with socket.create_connection((urlsplit(proxy.url).hostname, urlsplit(proxy.url).port)) as connection:
+            connection.sendall((head + body).encode())
+            assert asked.wait(30)
+        gone.set()
+        while threading.active_count() > before:
+            time.sleep(0.01)
+    assert capfd.readouterr().err == ""
