@@ -27,6 +27,8 @@ DAGSTER_URL_VARIABLE = "MESA_DAGSTER_POSTGRES_URL"
 POSTGRES, CODE, WEBSERVER, DAEMON, MLFLOW = "postgres", "code-server", "webserver", "daemon", "mlflow"
 TITLES = {WEBSERVER: "Asset graph", MLFLOW: POLICIES_SHOWN}
 """What the addresses show."""
+DATABASE_CONNECTION_SECONDS = "1"
+"""For which the web server keeps an unused connection: when PostgreSQL has started again, no click is given one that broke."""
 STORAGE = f"""
 # Added where there is a PostgreSQL. Its address stands in the environment alone.
 storage:
@@ -108,7 +110,8 @@ class Plan:
     def _webserver(self, ports: Ports, home: Path) -> Program:
         url = f"http://{HOST}:{ports.webserver}"
         address = ("--host", HOST, "--port", str(ports.webserver))
-        command = (_script("dagster-webserver"), "--workspace", str(home / WORKSPACE_FILE), *address)
+        pool = ("--db-pool-recycle", DATABASE_CONNECTION_SECONDS)
+        command = (_script("dagster-webserver"), "--workspace", str(home / WORKSPACE_FILE), *address, *pool)
         ready = answers(f"{url}/server_info")
         return Program(WEBSERVER, command, self._dagster_environment, self.log(WEBSERVER), ready, (*self.after, CODE), url)
 

@@ -14,7 +14,11 @@ EVENTS = """query($id: ID!) { logsForRun(runId: $id) { ... on EventConnection {
   events { __typename ... on MessageEvent { timestamp message } } } } }"""
 RUN = "query($id: ID!) { runOrError(runId: $id) { ... on Run { status tags { key value } } } }"
 CONFIGURATION = "{ instance { info } }"
+UNFINISHED = """{ runsOrError(filter: {statuses: [QUEUED, STARTING, STARTED, CANCELING]}) {
+  ... on Runs { results { id } } } }"""
 FINISHED = ("SUCCESS", "FAILURE", "CANCELED")
+DIMENSIONS = ("dataset", "seed")
+"""Of a partition such as ``synthetic|0``."""
 
 
 def until(happened: Callable[[], Any], seconds: float = 240.0) -> Any:
@@ -42,16 +46,18 @@ class DagsterClient:
         """What Deployment > Configuration shows."""
         return str(self.ask(CONFIGURATION)["instance"]["info"])
 
-    def materialize(self, asset: str, partition: str) -> str:
-        """Click on it; the id of the run."""
+    def materialize(self, asset: str, partition: str, *further: str) -> str:
+        """Click on it, with further assets selected that have the same partitions; the id of the run."""
         selector = {
             "repositoryName": "__repository__",
             "repositoryLocationName": "mesa_pipeline.definitions",
             "jobName": "__ASSET_JOB",
-            "assetSelection": [{"path": [asset]}],
+            "assetSelection": [{"path": [name]} for name in (asset, *further)],
             "assetCheckSelection": [],
         }
         tags = [{"key": "dagster/partition", "value": partition}]
+        if len(keys := partition.split("|")) > 1:
+            tags += [{"key": f"dagster/partition/{name}", "value": key} for name, key in zip(DIMENSIONS, keys, strict=True)]
         parameters = {"selector": selector, "executionMetadata": {"tags": tags}, "runConfigData": {}, "mode": "default"}
         launched = self.ask(LAUNCH, p=parameters)["launchRun"]
         assert launched["__typename"] == "LaunchRunSuccess", launched
@@ -62,6 +68,10 @@ class DagsterClient:
 
     def tags(self, run: str) -> Mapping[str, str]:
         return {tag["key"]: tag["value"] for tag in self.ask(RUN, id=run)["runOrError"]["tags"]}
+
+    def is_idle(self) -> bool:
+        """Whether no run waits or works, nor one that continues another by itself."""
+        return not self.ask(UNFINISHED)["runsOrError"]["results"]
 
     def finished(self, run: str, seconds: float = 240.0) -> str:
         """Wait for a run's end, and return how it ended."""

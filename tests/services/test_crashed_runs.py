@@ -1,34 +1,64 @@
-"""What is lost when a run, the daemon or the web server is killed, two runs want the same, or the disk is full: nothing."""
+"""What is lost or made twice when a run, PostgreSQL, the daemon or the web server is killed in the middle of a build or a
+sweep, when two runs want the same, or the disk is full: nothing.
+"""
 
+import json
 import os
 import re
 import shutil
 import signal
 import subprocess
-import urllib.error
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from mesa_pipeline.artifacts import Layout
-from mesa_pipeline.services.plan import POSTGRES
+from mesa_pipeline.config import load_settings
+from mesa_pipeline.services.plan import DAEMON, POSTGRES, WEBSERVER
 from mesa_pipeline.services.record import OwnerStatus, State
+from mesa_pipeline.stages.build import build
 from mesa_pipeline.stages.context import StageContext
+from tests.conftest import REPOSITORY
 from tests.pipeline import SMALL, copy_of
 from tests.services.dagster_client import EVENTS, DagsterClient, until
 from tests.services.served import served
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(900)]
 DATASET = "synthetic"
-EPISODES = 10
+EPISODES, QUESTIONS = 10, 4
+SETTINGS = (*SMALL, "stores.vectors=pgvector", "services.restarts.limit=20")
+"""PostgreSQL has a part in the work too, and may be killed by one test after the other."""
 PROCESS = re.compile(r"Started process for run \(pid: (\d+)\)")
 RETRY = "dagster/auto_retry_run_id"
 PROBLEMS = """query($id: ID!) { logsForRun(runId: $id) { ... on EventConnection { events {
   ... on ExecutionStepFailureEvent { error { message } failureMetadata { description } } } } } }"""
 FIGURES = """query($id: ID!) { logsForRun(runId: $id) { ... on EventConnection { events {
   ... on MaterializationEvent { metadataEntries { label ... on IntMetadataEntry { intValue } } } } } } }"""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What takes long enough to be disturbed.
+
+    Attributes:
+        asset: That is made by it.
+        kind: Where that lies.
+        timing: Where the stage notes each unit that it made.
+        units: How many it makes.
+    """
+
+    asset: str
+    kind: str
+    timing: str
+    units: int
+
+
+BUILD = Work("vector_memory", "memories/vector", "build-V", EPISODES)
+SWEEP = Work("subset_sweep_scores", "outcomes", "sweep", EPISODES * QUESTIONS)
 
 
 @pytest.fixture(scope="module")
@@ -39,109 +69,122 @@ def layout(prepared: StageContext, tmp_path_factory: pytest.TempPathFactory) -> 
 
 @pytest.fixture(scope="module")
 def client(layout: Layout) -> Iterator[DagsterClient]:
-    with served(layout.workspace, SMALL, ("--no-mlflow",)) as found:
+    with served(layout.workspace, SETTINGS, ("--no-mlflow",)) as found:
         yield DagsterClient(found.graph)
 
 
-def test_a_killed_build_is_continued_by_itself_and_makes_the_same(
-    client: DagsterClient, layout: Layout, prepared: StageContext
-):
-    shutil.rmtree(layout.root / "memories" / "vector")
-    shutil.rmtree(layout.workspace / "llm", ignore_errors=True)
-    first = client.materialize("vector_memory", DATASET)
-    kill_once_made(client, layout, first, "memories/vector", 1)
-    assert client.finished(first) == "FAILURE"
-    second = until(lambda: client.tags(first).get(RETRY))
-    assert client.finished(second) == "SUCCESS"
-    assert contents(layout, "memories/vector") == contents(prepared.layout, "memories/vector")
+@pytest.fixture(params=[BUILD, SWEEP], ids=["build", "sweep"])
+def work(request: pytest.FixtureRequest, client: DagsterClient, layout: Layout) -> Work:
+    """Work of which nothing is done."""
+    undo(client, layout, request.param)
+    return request.param
 
 
-def test_a_sweep_goes_on_while_the_daemon_and_the_web_server_are_killed(
-    client: DagsterClient, layout: Layout, finished: StageContext
+@pytest.fixture
+def sweep(client: DagsterClient, layout: Layout) -> Work:
+    """A sweep of which nothing is done."""
+    undo(client, layout, SWEEP)
+    return SWEEP
+
+
+def test_work_that_is_killed_is_continued_by_itself_and_again_by_the_next_launch(
+    client: DagsterClient, layout: Layout, finished: StageContext, work: Work
 ):
-    shutil.rmtree(layout.root / "outcomes", ignore_errors=True)
-    run = client.materialize("subset_sweep_scores", DATASET)
-    until(lambda: made(layout, "outcomes"))
-    for name in ("daemon", "webserver"):
+    run = client.materialize(work.asset, DATASET)
+    for goal in (1, 3):
+        kill_once_made(client, layout, run, work, goal)
+        assert client.finished(run) == "FAILURE"
+        run = until(lambda run=run: client.tags(run).get(RETRY)) if goal == 1 else client.materialize(work.asset, DATASET)
+    assert client.finished(run) == "SUCCESS"
+    assert_as_if_undisturbed(layout, finished, work, kills=2)
+
+
+def test_work_goes_on_while_the_daemon_and_the_web_server_are_killed(
+    client: DagsterClient, layout: Layout, finished: StageContext, work: Work
+):
+    run = client.materialize(work.asset, DATASET)
+    until(lambda: made(layout, work))
+    for name in (DAEMON, WEBSERVER):
         os.killpg(service(layout, name), signal.SIGKILL)
-    assert made(layout, "outcomes") < EPISODES
+    assert made(layout, work) < EPISODES
 
-    until(lambda: made(layout, "outcomes") == EPISODES)
+    until(lambda: made(layout, work) == EPISODES)
     until(lambda: all_ready(layout))
     assert client.finished(run) == "SUCCESS"
-    assert contents(layout, "outcomes") == contents(finished.layout, "outcomes")
+    assert_as_if_undisturbed(layout, finished, work)
 
 
-def test_a_sweep_killed_again_and_again_is_finished_by_the_next_launch(
-    client: DagsterClient, layout: Layout, finished: StageContext
+def test_work_whose_postgresql_is_killed_loses_nothing_that_was_made(
+    client: DagsterClient, layout: Layout, finished: StageContext, work: Work
 ):
-    shutil.rmtree(layout.root / "outcomes", ignore_errors=True)
-    run = client.materialize("subset_sweep_scores", DATASET)
-    for goal in (1, 3):
-        until(lambda goal=goal: made(layout, "outcomes") >= goal)
-        os.kill(process_of(client, run), signal.SIGKILL)
-        assert made(layout, "outcomes") < EPISODES
-        assert client.finished(run) == "FAILURE"
-        run = (
-            until(lambda run=run: client.tags(run).get(RETRY))
-            if goal == 1
-            else client.materialize("subset_sweep_scores", DATASET)
-        )
-    assert client.finished(run) == "SUCCESS"
-    assert contents(layout, "outcomes") == contents(finished.layout, "outcomes")
-
-
-def test_a_sweep_whose_postgresql_is_killed_loses_nothing_that_was_swept(
-    client: DagsterClient, layout: Layout, finished: StageContext
-):
-    shutil.rmtree(layout.root / "outcomes", ignore_errors=True)
-    run = client.materialize("subset_sweep_scores", DATASET)
-    until(lambda: made(layout, "outcomes"))
+    run = client.materialize(work.asset, DATASET)
+    until(lambda: made(layout, work))
     killed = service(layout, POSTGRES)
     os.kill(killed, signal.SIGKILL)
-    assert made(layout, "outcomes") < EPISODES
+    assert made(layout, work) < EPISODES
 
     until(lambda: all_ready(layout) and service(layout, POSTGRES) != killed)
-    swept = {path: path.stat().st_mtime_ns for path in (layout.root / "outcomes").glob("*.jsonl")}
-    assert asked_again(lambda: client.finished(run)) in ("SUCCESS", "FAILURE"), "whether it could write down its own end or not"
-    again = asked_again(lambda: client.materialize("subset_sweep_scores", DATASET))
-    assert asked_again(lambda: client.finished(again)) == "SUCCESS"
-    assert contents(layout, "outcomes") == contents(finished.layout, "outcomes")
-    assert swept.items() <= {path: path.stat().st_mtime_ns for path in (layout.root / "outcomes").iterdir()}.items()
+    assert client.finished(run) in ("SUCCESS", "FAILURE"), "whether it could write down its own end or not"
+    assert client.finished(client.materialize(work.asset, DATASET)) == "SUCCESS"
+    assert_as_if_undisturbed(layout, finished, work)
+    if work is BUILD:
+        assert left_to_publish(layout) == 0
 
 
-def test_two_runs_of_one_partition_make_everything_once(client: DagsterClient, layout: Layout, finished: StageContext):
-    shutil.rmtree(layout.root / "outcomes", ignore_errors=True)
-    runs = [client.materialize("subset_sweep_scores", DATASET) for _ in range(2)]
+def test_two_runs_of_one_partition_make_everything_once(
+    client: DagsterClient, layout: Layout, finished: StageContext, sweep: Work
+):
+    runs = [client.materialize(sweep.asset, DATASET) for _ in range(2)]
     assert {client.finished(run) for run in runs} == {"SUCCESS"}
-    assert contents(layout, "outcomes") == contents(finished.layout, "outcomes")
-    assert sorted(figure(client, run, "made") for run in runs) == [0, EPISODES * 4 * 31]
+    assert sorted(figure(client, run, "made") for run in runs) == [0, EPISODES * QUESTIONS * 31]
+    assert_as_if_undisturbed(layout, finished, sweep)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount a small file system")
 def test_a_full_disk_is_named_damages_nothing_and_the_same_launch_finishes(
-    client: DagsterClient, layout: Layout, finished: StageContext
+    client: DagsterClient, layout: Layout, finished: StageContext, sweep: Work
 ):
-    outcomes = layout.root / "outcomes"
-    shutil.rmtree(outcomes, ignore_errors=True)
+    outcomes = layout.root / sweep.kind
     outcomes.mkdir()
     with small_disk(outcomes, "64k"):
-        full = client.materialize("subset_sweep_scores", DATASET)
+        full = client.materialize(sweep.asset, DATASET)
         assert client.finished(full) == "FAILURE"
         assert "No space left on device; free space" in problem(client, full)
         subprocess.run(["mount", "-o", "remount,size=64m", outcomes], check=True)
-        assert client.finished(client.materialize("subset_sweep_scores", DATASET)) == "SUCCESS"
-        assert contents(layout, "outcomes") == contents(finished.layout, "outcomes")
+        assert client.finished(client.materialize(sweep.asset, DATASET)) == "SUCCESS"
+        assert contents(layout, sweep) == contents(finished.layout, sweep)
 
 
-def made(layout: Layout, kind: str) -> int:
+def undo(client: DagsterClient, layout: Layout, work: Work) -> None:
+    """Let nothing be there of what the work makes, nor be made by a run of an earlier test."""
+    until(client.is_idle)
+    shutil.rmtree(layout.root / work.kind, ignore_errors=True)
+    layout.timings(work.timing).unlink(missing_ok=True)
+
+
+def made(layout: Layout, work: Work) -> int:
     """Episodes that are finished."""
-    return len(list((layout.root / kind).glob("*.jsonl")))
+    return len(list((layout.root / work.kind).glob("*.jsonl")))
 
 
-def contents(layout: Layout, kind: str) -> dict[str, bytes]:
-    """Every file of a kind, also those that should not be there."""
-    return {path.name: path.read_bytes() for path in (layout.root / kind).iterdir()}
+def contents(layout: Layout, work: Work) -> dict[str, bytes]:
+    """Every file that the work makes, also those that should not be there."""
+    return {path.name: path.read_bytes() for path in (layout.root / work.kind).iterdir()}
+
+
+def assert_as_if_undisturbed(layout: Layout, undisturbed: StageContext, work: Work, kills: int = 0) -> None:
+    """All is there, byte by byte, and each unit was made once, but for the one that a killed run was at."""
+    assert contents(layout, work) == contents(undisturbed.layout, work)
+    notes = layout.timings(work.timing).read_text(encoding="ascii").splitlines()
+    times = Counter(json.loads(note)["key"] for note in notes)
+    unnoted, again = work.units - len(times), len(notes) - len(times)
+    assert 0 <= unnoted + again <= kills
+
+
+def left_to_publish(layout: Layout) -> object:
+    """Vector memories that PostgreSQL lacked until now."""
+    settings = load_settings(REPOSITORY / "params.yaml", SETTINGS, {})
+    return build(StageContext(layout, settings), "V").facts["publish vector: made"]
 
 
 def messages(client: DagsterClient, run: str) -> list[str]:
@@ -160,12 +203,12 @@ def process_of(client: DagsterClient, run: str) -> int | None:
     return next((int(found[1]) for found in started), None)
 
 
-def kill_once_made(client: DagsterClient, layout: Layout, run: str, kind: str, count: int) -> None:
+def kill_once_made(client: DagsterClient, layout: Layout, run: str, work: Work, count: int) -> None:
     """Kill a run in the middle of its work: when so many episodes are finished, and before all are."""
     process = until(lambda: process_of(client, run))
-    until(lambda: made(layout, kind) >= count)
+    until(lambda: made(layout, work) >= count)
     os.kill(process, signal.SIGKILL)
-    assert count <= made(layout, kind) < EPISODES
+    assert count <= made(layout, work) < EPISODES
 
 
 def figure(client: DagsterClient, run: str, name: str) -> int:
@@ -189,18 +232,6 @@ def service(layout: Layout, name: str) -> int:
 def all_ready(layout: Layout) -> bool:
     status = OwnerStatus.read(layout.workspace)
     return status is not None and all(one.state is State.READY for one in status.services)
-
-
-def asked_again(ask: Callable[[], str]) -> str:
-    """What the web server says, once it has replaced the connections that broke: the first to use one is told so."""
-
-    def said() -> str | None:
-        try:
-            return ask()
-        except urllib.error.HTTPError:
-            return None
-
-    return str(until(said))
 
 
 @contextmanager
