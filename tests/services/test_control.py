@@ -7,9 +7,7 @@ import json
 import os
 import signal
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import psutil
 import psycopg
@@ -18,6 +16,7 @@ import pytest
 from mesa_pipeline.artifacts import Layout, RunningServices
 from mesa_pipeline.artifacts.services import ORCHESTRATION, STORES, TRACKING, services_file
 from mesa_pipeline.config import Settings, load_settings
+from mesa_pipeline.errors import WorkFailed
 from mesa_pipeline.services import control
 from mesa_pipeline.services.groups import Identity, family
 from mesa_pipeline.services.plan import CODE, DAEMON, MLFLOW, POSTGRES, WEBSERVER
@@ -25,7 +24,11 @@ from mesa_pipeline.services.postgres import EmbeddedPostgres, unavailable
 from mesa_pipeline.services.probes import HOST, free_port
 from mesa_pipeline.services.record import OwnerStatus, State, services_layout
 from mesa_pipeline.services.request import ServicesRequest
+from mesa_pipeline.subsets import STRUCTURE_NAMES
+from tests.elasticsearch_emulator import Proxy
+from tests.llm.misbehaving_server import MisbehavingServer, echo_authorization, echo_authorization_in_reply
 from tests.services.dagster_client import DagsterClient, until
+from tests.services.seen import Cell, cells, columns_with, command_line, connections, everyone, files_with
 
 pytestmark = [
     pytest.mark.skipif(unavailable() is not None, reason=str(unavailable())),
@@ -33,7 +36,8 @@ pytestmark = [
     pytest.mark.timeout(900),
 ]
 REPOSITORY = Path(__file__).resolve().parents[2]
-PASSWORD = "dummy-0x5ec4e7"
+PASSWORD, SEARCH_KEY, MODEL_KEY = "dummy-0x5ec4e7", "dummy-0xe1a571c", "dummy-0x0de1"
+"""Of the team's PostgreSQL, its Elasticsearch, and its language model."""
 SMALL = (
     "datasets.synthetic.episodes=3",
     "datasets.synthetic.steps=10",
@@ -69,12 +73,6 @@ def up(workspace: Path) -> OwnerStatus:
 
 def processes(status: OwnerStatus) -> dict[str, Identity]:
     return {service.name: service.process for service in status.services if service.process}
-
-
-def everyone(status: OwnerStatus) -> list[psutil.Process]:
-    """The owner and all below it."""
-    owner = psutil.Process(status.owner.pid)
-    return [owner, *owner.children(recursive=True)]
 
 
 def dagster(status: OwnerStatus) -> DagsterClient:
@@ -174,6 +172,15 @@ def test_a_killed_owner_takes_its_services_along_and_down_finds_the_rest(up: Own
     assert control.stop(workspace, ignore, 20.0) is False
 
 
+def test_a_database_that_refuses_us_is_named_before_anything_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("MESA_POSTGRES_URL", f"postgresql://mesa:{PASSWORD}@127.0.0.1:9/ours")
+    with pytest.raises(WorkFailed, match=r"database 'ours' cannot be used \(.*refused") as caught:
+        control.start(ServicesRequest(tmp_path, small_settings("services.postgres=url"), bound=True), ignore)
+    assert PASSWORD not in str(caught.value)
+    assert OwnerStatus.read(tmp_path).services == ()
+    assert files_with(PASSWORD, tmp_path) == []
+
+
 @pytest.fixture(scope="module")
 def team(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Address, with a password, of a team's PostgreSQL."""
@@ -183,14 +190,37 @@ def team(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def moved(workspace: Path, team: str) -> Iterator[OwnerStatus]:
-    """The same workspace, after the crash, on a team's PostgreSQL: by settings and one variable alone."""
-    request = ServicesRequest(workspace, small_settings("services.postgres=url"), bound=True)
-    os.environ["MESA_POSTGRES_URL"] = team
-    try:
-        yield control.start(request, ignore)
-    finally:
-        del os.environ["MESA_POSTGRES_URL"]
+def elasticsearch(elasticsearch_emulator: str) -> Iterator[Proxy]:
+    """A team's Elasticsearch."""
+    with Proxy(elasticsearch_emulator) as proxy:
+        yield proxy
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[MisbehavingServer]:
+    """A team's language model, which repeats the key that it is sent: at first it refuses it."""
+    with MisbehavingServer(script=[echo_authorization(401)], otherwise=echo_authorization_in_reply) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def moved(workspace: Path, team: str, elasticsearch: Proxy, model: MisbehavingServer) -> Iterator[OwnerStatus]:
+    """The same workspace, after the crash, on a team's servers: by settings and some variables alone."""
+    settings = small_settings(
+        "services.postgres=url",
+        "stores.vectors=pgvector",
+        "stores.texts=elasticsearch",
+        f"stores.elasticsearch.url={elasticsearch.url}",
+        f"llm.chat.base_url={model.base_url}",
+        "reading.reader=llm",
+        "splits.ratio=[1, 1, 1]",
+        "search.iterations=1",
+    )
+    secrets = {"MESA_POSTGRES_URL": team, "ELASTICSEARCH_API_KEY": SEARCH_KEY, "MESA_API_KEY": MODEL_KEY}
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in secrets.items():
+            patch.setenv(name, value)
+        yield control.start(ServicesRequest(workspace, settings, bound=True), ignore)
 
 
 def test_a_team_s_server_is_used_by_settings_alone(moved: OwnerStatus, workspace: Path):
@@ -206,33 +236,47 @@ def test_a_team_s_server_is_used_by_settings_alone(moved: OwnerStatus, workspace
         assert connection.execute("SELECT count(*) FROM experiments").fetchone() is not None
 
 
-def test_its_password_is_in_no_file_but_one_no_command_line_and_no_page(moved: OwnerStatus, workspace: Path):
+@pytest.fixture(scope="module")
+def tables(moved: OwnerStatus, workspace: Path, elasticsearch: Proxy, model: MisbehavingServer) -> dict[str, list[Cell]]:
+    """What stands in each database after work for which every secret was sent, and refused once."""
+    client = dagster(moved)
+    memories = [f"{name}_memory" for name in STRUCTURE_NAMES.values()]
+    refused = client.materialize("subset_sweep_scores", "synthetic", *memories, "structure_evidence")
+    assert client.finished(refused, 400) == "FAILURE"
+    assert client.finished(client.materialize("subset_sweep_scores", "synthetic"), 400) == "SUCCESS"
+    assert client.finished(client.materialize("optimized_policy", "synthetic|0", "split_partitions"), 400) == "SUCCESS"
+    assert {asked.headers["authorization"] for asked in elasticsearch.asked} == {f"ApiKey {SEARCH_KEY}"}
+    assert {asked.headers["authorization"] for asked in model.requests} == {f"Bearer {MODEL_KEY}"}
+    return {use: list(cells(address)) for use, address in RunningServices.of(workspace).databases.items()}
+
+
+def test_no_secret_is_in_any_table(tables: dict[str, list[Cell]]):
+    known = {
+        "not with Bearer [key]": (ORCHESTRATION, "event_logs.event"),
+        "optimized_policy": (ORCHESTRATION, "snapshots.snapshot_body"),
+        "all-MiniLM-L6-v2": (TRACKING, "params.value"),
+        "policy-synthetic": (TRACKING, "model_versions.name"),
+        "synthetic": (STORES, "places.dataset"),
+    }
+    for text, (use, column) in known.items():
+        assert column in columns_with(text, tables[use]), "it is looked for where it can be, and in what is compressed"
+    for secret in (PASSWORD, SEARCH_KEY, MODEL_KEY):
+        assert not {use: found for use, within in tables.items() if (found := columns_with(secret, within))}
+
+
+def test_no_secret_is_in_a_file_but_one_a_command_line_or_a_page(
+    moved: OwnerStatus, workspace: Path, tables: dict[str, list[Cell]]
+):
     shown = [dagster(moved).configuration()]
     shown += [json.dumps(command_line(process)) for process in everyone(moved)]
     assert any("postgres_url" in text or "Postgres" in text for text in shown)
-    assert not any(PASSWORD in text for text in shown)
-    holding = [
-        path.relative_to(workspace)
-        for path in workspace.rglob("*")
-        if path.is_file() and PASSWORD.encode() in path.read_bytes()
-    ]
-    assert holding == [services_file(workspace).relative_to(workspace)]
+    assert not any(secret in text for text in shown for secret in (PASSWORD, SEARCH_KEY, MODEL_KEY))
+    artifacts = Layout(workspace, "dagster").tracking_artifacts.relative_to(workspace)
+    assert any(path.startswith(f"{artifacts}/") for path in files_with("select", workspace))
+    assert files_with(PASSWORD, workspace) == [str(services_file(workspace).relative_to(workspace))]
+    assert files_with(SEARCH_KEY, workspace) == files_with(MODEL_KEY, workspace) == []
     assert services_file(workspace).stat().st_mode & 0o077 == 0
     assert services_layout(workspace).root.stat().st_mode & 0o077 == 0
-
-
-def command_line(process: psutil.Process) -> list[str]:
-    """Of a process that may have ended since it was listed."""
-    with suppress(psutil.NoSuchProcess):
-        return process.cmdline()
-    return []
-
-
-def connections(process: psutil.Process) -> list[Any]:
-    """Of a process that may have ended since it was listed."""
-    with suppress(psutil.NoSuchProcess):
-        return process.net_connections("inet")
-    return []
 
 
 def test_down_stops_all_in_order_and_is_harmless_afterwards(moved: OwnerStatus, workspace: Path):
