@@ -11,18 +11,12 @@ import click
 
 from mesa_pipeline import __version__
 from mesa_pipeline.cli import ask, baselines, champion, doctor, ledger, pipeline, services, track, ui
+from mesa_pipeline.cli.groups import CommandsInOrder
 from mesa_pipeline.errors import MesaError, WorkFailed
 
 EXIT_FAILED_ITEMS = 1
 EXIT_CANNOT_WORK = 2
 EXIT_INTERRUPTED = 130
-
-
-class CommandsInOrder(click.Group):
-    """Lists the commands in the order they are used, not by the alphabet."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self.commands)
 
 
 @click.group(cls=CommandsInOrder, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})

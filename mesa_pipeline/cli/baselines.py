@@ -8,6 +8,7 @@ import click
 
 from mesa_pipeline.baselines import BASELINES
 from mesa_pipeline.baselines.environments import WorkerEnvironment
+from mesa_pipeline.cli.groups import CommandsInOrder
 from mesa_pipeline.cli.options import Options, pipeline_options, settings_options
 from mesa_pipeline.cli.pipeline import Stage, perform
 from mesa_pipeline.cli.terminal import Terminal
@@ -23,7 +24,7 @@ from mesa_pipeline.types import Summary
 ASKS = {"none": "never", "once": "a fixed number of times", "loop": "as often as it wants"}
 
 
-@click.group("baselines")
+@click.group("baselines", cls=CommandsInOrder)
 def baselines_group() -> None:
     """Compare with other memory systems: the same reader, judge, splits and token counter as MESA."""
 
@@ -35,13 +36,15 @@ def list_command(as_json: bool) -> None:
     terminal = Terminal(as_json)
     for code, baseline in BASELINES.items():
         known = baseline.provenance
-        terminal.say(f"{code}: {baseline.title} ({known.source})")
-        terminal.say(f"  runs: {known.package or 'written anew from its description'}")
-        terminal.say(f"  asks a language model while a question is answered: {ASKS[baseline.query_model]}")
-        for line in known.from_paper:
-            terminal.say(f"  as in the paper: {line}")
-        for line in known.choices:
-            terminal.say(f"  our choice: {line}")
+        terminal.say(f"{code}: {baseline.title}")
+        for line in (
+            f"from: {known.source}",
+            f"runs: {known.package or 'written anew from its description'}",
+            f"asks a language model while a question is answered: {ASKS[baseline.query_model]}",
+            *(f"as in the paper: {line}" for line in known.from_paper),
+            *(f"our choice: {line}" for line in known.choices),
+        ):
+            terminal.say_below(line)
     terminal.result({"baselines": [_described(code) for code in BASELINES]})
 
 
@@ -50,8 +53,9 @@ def list_command(as_json: bool) -> None:
     "--system",
     "codes",
     multiple=True,
+    metavar="NAME",
     type=click.Choice(list(BASELINES)),
-    help="Only this one (repeatable); by default all that the settings can run.",
+    help="Only this one, by its name in mesa baselines list (repeatable); by default all that the settings can run.",
 )
 @pipeline_options
 def run_command(options: Options, codes: tuple[str, ...]) -> None:
@@ -113,7 +117,7 @@ class RunsWherePossible:
     def _left_out(self, title: str, reason: str, started: float) -> Summary:
         """What is missing is said once; of further systems, which one it was said of."""
         first = self._reasons.setdefault(reason, title)
-        said = reason if first == title else f"for the reason of {first}"
+        said = f"because {reason}" if first == title else f"for the reason of {first}"
         return Summary(f"baseline {title}", 0, 0, time.perf_counter() - started, facts={"not_run": said})
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from mesa_pipeline.cli.groups import CommandsInOrder
 from mesa_pipeline.cli.options import Options, pipeline_options
 from mesa_pipeline.cli.pipeline import Stage, perform
 from mesa_pipeline.errors import WorkFailed
@@ -48,7 +49,7 @@ def nightly_command(options: Options) -> None:
         )
 
 
-@click.group("champion")
+@click.group("champion", cls=CommandsInOrder)
 def champion_group() -> None:
     """See and change who answers questions about a dataset."""
 

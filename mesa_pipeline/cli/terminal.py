@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import sys
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -67,6 +68,11 @@ class Terminal:
         """A line for people; nothing under ``--json``."""
         if not self.as_json:
             self.out.print(text.translate(CONTROLS), markup=False)
+
+    def say_below(self, text: str) -> None:
+        """A sentence that belongs to the line before; a terminal shows it wrapped between words, under its indent."""
+        width = self.out.width if self.out.is_terminal else sys.maxsize
+        self.say(textwrap.fill(text, width, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False))
 
     def summary(self, summary: Summary) -> None:
         """One line for a stage, and one for each failure."""

@@ -34,7 +34,7 @@ def baseline_asset(baseline: type[Baseline[Any]]) -> dg.AssetsDefinition:
         summary = pipeline.perform(context, partial(run_baseline, code=baseline.code))
         stage = pipeline.stage(context)
         found = system_summary(stage, baseline.code)
-        figures = {name: dg.MetadataValue.float(value) for name, value in found.figures.items()}
+        figures = metadata.of_figures(found.figures)
         shown = {**metadata.of_summary(summary), **figures, "table_cost": metadata.rows_table(found.rows)}
         folder = stage.layout.answers(baseline.code, "any").parent
         return materialized(context, pipeline, Made([folder]), shown)
@@ -60,5 +60,5 @@ def compared_report(context: dg.AssetExecutionContext, pipeline: Pipeline) -> dg
     inputs = compared_inputs(stage)
     shown: metadata.Metadata = {"page": dg.MetadataValue.path(stage.layout.comparison / PAGE)}
     for item in (made for report in REPORTS.values() for made in report.make(inputs)):
-        shown |= metadata.plot(item) if isinstance(item, Figure) else {f"table_{item.name}": metadata.report_table(item)}
+        shown |= metadata.plot(item) if isinstance(item, Figure) else {item.name: metadata.report_table(item)}
     return materialized(context, pipeline, Made([stage.layout.comparison]), {**metadata.of_summary(summary), **shown})

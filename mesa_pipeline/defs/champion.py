@@ -39,7 +39,7 @@ def champion_policy(context: dg.AssetExecutionContext, pipeline: Pipeline) -> dg
         **({"table_health": metadata.report_table(health_table(last.health))} if last.health else {}),
         "table_nights": metadata.report_table(nights_table(nights)),
         "report": dg.MetadataValue.path(layout.champion / PAGE),
-        **{name: dg.MetadataValue.float(value) for name, value in last.metrics.items()},
+        **metadata.of_figures(last.metrics),
     }
     champion = read_champion(layout)
     made = Made([champion.folder if champion else layout.champion])

@@ -14,12 +14,18 @@ from mesa_pipeline.types import Summary
 Value: TypeAlias = dg.MetadataValue[Any]
 Metadata: TypeAlias = dict[str, Value]
 Row: TypeAlias = Mapping[str, object]
+SHOWN_DECIMALS = 4
 
 
 def of_summary(summary: Summary) -> Metadata:
     """Counts and seconds, and every fact of the summary."""
     figures = {"made": summary.made, "kept": summary.kept, "seconds": round(summary.seconds, 2), **summary.facts}
     return {name: _value(figure) for name, figure in figures.items()}
+
+
+def of_figures(figures: Mapping[str, float]) -> Metadata:
+    """Measured figures under their names, to as many digits as a person reads."""
+    return {name: dg.MetadataValue.float(round(value, SHOWN_DECIMALS)) for name, value in figures.items()}
 
 
 def rows_table(rows: Sequence[Row]) -> Value:

@@ -22,6 +22,5 @@ def comparison_report(context: dg.AssetExecutionContext, pipeline: Pipeline) -> 
     drawings = [metadata.plot(figure) for figure in document.figures]
     shown = {name: value for drawing in drawings for name, value in drawing.items()}
     page = dg.MetadataValue.path(stage.layout.report / "report.html")
-    figures = {name: dg.MetadataValue.float(value) for name, value in document.metrics.items()}
-    shown = {**metadata.of_summary(summary), "page": page, **shown, **figures}
+    shown = {**metadata.of_summary(summary), "page": page, **shown, **metadata.of_figures(document.metrics)}
     return materialized(context, pipeline, Made([stage.layout.report], [stage.layout.report]), shown)

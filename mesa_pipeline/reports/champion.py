@@ -37,7 +37,7 @@ def night_report(dataset: str, history: ChampionHistory) -> Report:
     """A page on the last night: who reigns, whether it got worse, what changed, what to do. There must have been one."""
     night = history.nights[-1]
     sections = [
-        Section("contest", "The challenger", (text.printable(night.contest.reason),), (standings_table(night),)),
+        Section("contest", "The challenger", (text.sentence(night.contest.reason),), (standings_table(night),)),
         *([_health_section(night.health)] if night.health else []),
         Section("changes", "What changed since the champion was crowned", *_changes(night.changes)),
         *([Section("next", "What to do", (), (), NEXT_STEPS)] if night.worse else []),
@@ -162,8 +162,7 @@ def _key_figures(night: Night) -> tuple[KeyFigure, ...]:
         KeyFigure(text.score(standing.score.mean), "score x100 of the champion", f"all five: {text.score(standing.all_score)}"),
         KeyFigure(text.number(standing.tokens), "evidence tokens a question", f"all five: {text.number(standing.all_tokens)}"),
     ]
-    if night.contest.difference:
-        found = night.contest.difference
+    if night.champion and (found := night.contest.difference):
         figures.append(KeyFigure(text.difference(found.mean), "challenger less champion", text.interval(found.low, found.high)))
     return tuple(figures)
 

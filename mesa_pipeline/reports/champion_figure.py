@@ -1,10 +1,10 @@
 """The drawing of a champion's history: what it was worth each night."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator
 
 from mesa_pipeline.evaluation.nights import Night
 from mesa_pipeline.evaluation.showing import Standing
@@ -53,9 +53,8 @@ def champion_figure(nights: Sequence[Night]) -> Figure | None:
         _draw(lower, points, [point.standing.versus_all for point in points])
         upper.set_ylabel("score x100")
         lower.set_ylabel("worth x100, less all five")
-        lower.xaxis.set_major_locator(MaxNLocator(MAX_TICKS, integer=True))
-        dates = {point.place: point.night.at[:DATE_CHARS] for point in points}
-        lower.xaxis.set_major_formatter(lambda place, _position: dates.get(round(place), ""))
+        dated = points[:: -math.ceil(len(points) / MAX_TICKS)]  # from the last night back
+        lower.set_xticks([point.place for point in dated], [point.night.at[:DATE_CHARS] for point in dated])
         upper.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=4, fontsize=9)
         svg = to_svg(drawing, "champion", description)
     caption = (

@@ -20,6 +20,12 @@ def printable(text: str, max_chars: int = MAX_TEXT_CHARS) -> str:
     return _WHITE_SPACE.sub(" ", _UNPRINTABLE.sub(REPLACEMENT, text)).strip()
 
 
+def sentence(clause: str) -> str:
+    """Foreign text as a sentence of its own."""
+    said = printable(clause)
+    return f"{said[:1].upper()}{said[1:]}."
+
+
 def code(source: str) -> str:
     """Foreign text of several lines: line breaks and indents stay, unprintable characters become a visible mark."""
     return _UNPRINTABLE.sub(REPLACEMENT, source.expandtabs(4).replace("\r\n", "\n").replace("\r", "\n")).strip("\n")

@@ -31,7 +31,7 @@ def ablate(context: StageContext, ablation: Variation, seed: int, tracker: Track
         made=searched.made + tested.made,
         kept=searched.kept + tested.kept,
         seconds=searched.seconds + tested.seconds,
-        facts={**searched.facts, **tested.facts},
+        facts={**tested.facts, **searched.facts},
     )
 
 

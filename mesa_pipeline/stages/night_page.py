@@ -6,7 +6,7 @@ from mesa_pipeline.evaluation.nights import ChampionHistory
 from mesa_pipeline.stages.reigns import Throne
 
 PAGE, MARKDOWN, METRICS = "night.html", "night.md", "night.json"
-PAGE_VERSION = 1
+PAGE_VERSION = 2
 """Raised when the page says something else of the same nights."""
 
 

@@ -43,6 +43,13 @@ def test_the_commands_stand_in_the_order_they_are_used():
     assert positions == sorted(positions)
 
 
+@pytest.mark.parametrize("group", [[], ["baselines"], ["champion"]])
+def test_no_sentence_of_the_list_of_commands_is_cut(group):
+    help_text = CliRunner().invoke(mesa, [*group, "--help"], terminal_width=80).output
+    assert "..." not in help_text.replace("[ARGS]...", "").replace("one, ...", "")
+    assert max(map(len, help_text.splitlines())) <= 80
+
+
 def test_a_finished_run_does_nothing_and_says_what_it_found(finished, tmp_path):
     copy_of(finished, tmp_path)
     done = run("run", "--workspace", tmp_path, *OVERRIDES)

@@ -157,7 +157,7 @@ def test_systems_are_compared_with_what_they_cost(
     assert materialize(definitions, instance, pipeline, ["baseline_report"], "synthetic").success
     shown = metadata_of(instance, "baseline_report")
     assert Path(str(shown["page"].value)).is_file()
-    assert "BM25" in str(shown["table_table-1-capabilities"].value)
+    assert "BM25" in str(shown["table-1-capabilities"].value)
     assert str(shown["plot_figure-4-domains"].value).startswith("![")
     asked = metadata_of(instance, "bm25_answers")
     assert asked["made"].value == 10 * 4

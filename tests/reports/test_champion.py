@@ -1,5 +1,6 @@
 """What is said of the champion: figures as they are, foreign text harmless, nothing where nothing is known."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -68,8 +69,12 @@ def test_a_night_in_which_the_champion_got_worse_says_so_and_what_to_do():
 
 
 def test_a_night_without_trouble_has_nothing_to_do():
-    page = render_markdown(night_report("synthetic", ChampionHistory((FIRST,))))
+    compared = replace(FIRST, contest=replace(FIRST.contest, difference=Interval(0.02, 0.01, 0.03, 0.95, 9)))
+    report = night_report("synthetic", ChampionHistory((compared,)))
+    assert "challenger less champion" not in [figure.meaning for figure in report.key_figures]
+    page = render_markdown(report)
     assert "There was no champion" in page
+    assert "there was no champion" not in page
     assert "What to do" not in page
 
 
@@ -85,6 +90,7 @@ def test_the_figure_shows_who_reigned_each_night():
     figure = champion_figure(HISTORY.nights)
     assert figure is not None
     assert "2030-01-01 40.0; 2030-01-02 20.0" in figure.description
+    assert re.findall(r">(2030-\d\d-\d\d)<", figure.svg) == ["2030-01-02", "2030-01-01"]
     assert champion_figure([replace(FIRST, tenure=None, challenger=None)]) is None
     assert champion_figure(HISTORY.nights) == figure
 

@@ -57,9 +57,10 @@ def domains_figure(inputs: ComparedInputs) -> tuple[Figure, ...]:
         handles, labels = axes.get_legend_handles_labels()
         drawing.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 5))
         svg = to_svg(drawing, "figure-4-domains", description)
-    several = len(inputs.systems.scored.held_out) > 1
-    line = " The line is one sample standard deviation over split seeds." if several else ""
-    caption = f"Mean score x100 on the test questions of each domain, averaged over split seeds.{line} Table 4 has the figures."
+    seeds = len(inputs.systems.scored.held_out)
+    spread = f"averaged over {seeds} split seeds. The line is one sample standard deviation over them"
+    over = spread if seeds > 1 else "of one split seed, so no spread over seeds"
+    caption = f"Mean score x100 on the test questions of each domain, {over}. Table 4 has the figures."
     return (Figure("figure-4-domains", "Systems by domain", svg, caption, description),)
 
 

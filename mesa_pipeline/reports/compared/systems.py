@@ -190,8 +190,8 @@ def _caption(plan: _Plan, inputs: ComparedInputs, standings: Sequence[SystemStan
     return (
         f"Test questions only, by {text.printable(plan.measure)}, read by {reader} for all systems; {over}. "
         "MESA minus a system is paired by question over the test questions of all seeds, where both have a score; its "
-        "bootstrap interval resamples whole episodes. Query tokens are a system's own prompts and the evidence. An unscored "
-        f"question is left out of means, never counted as wrong.{missing}{printed}"
+        "bootstrap interval resamples whole episodes. Query tokens are a system's own prompts and the evidence. A dash: not "
+        f"known. An unscored question is left out of means, never counted as wrong.{missing}{printed}"
     )
 
 
