@@ -22,7 +22,7 @@ from mesa_pipeline.llm.structured import read_object
 from mesa_pipeline.structures.base import StoredMemory
 from mesa_pipeline.types import Evidence, EvidenceItem, Trajectory
 
-VERSION = 2
+VERSION = 3
 PACKAGE = "hindsight-api-slim 1.1.0"
 EPOCH = datetime.fromisoformat("2000-01-01T00:00:00+00:00")
 """When every history begins, so that nothing depends on the day it is read."""

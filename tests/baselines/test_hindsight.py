@@ -187,6 +187,14 @@ def test_what_the_schema_asks_for_is_a_fact_to_the_package(running: Hindsight, e
 
 
 @pytest.mark.timeout(900)
+def test_a_date_in_a_question_is_understood(running: Hindsight, bank: Bank) -> None:
+    """The package goes on without its temporal search where its parser of dates fails, and says so in its log alone."""
+    assert running.retrieve(bank, "What happened on 1 January 2000?").items
+    log = (running._scratch / "hindsight" / "worker.log").read_text(encoding="utf-8")
+    assert "Temporal query analysis raised" not in log
+
+
+@pytest.mark.timeout(900)
 def test_it_listens_on_the_loopback_alone_and_ends_with_its_worker(running: Hindsight, bank: Bank) -> None:
     started = [process for process in psutil.process_iter() if _mentions(process, str(running._scratch))]
     assert started
