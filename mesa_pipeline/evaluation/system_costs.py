@@ -5,7 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mesa_pipeline.config import EvaluationSettings
+from mesa_pipeline.evaluation.statistics import Interval, clustered_bootstrap
 from mesa_pipeline.llm.metering import Cost
+
+PARALLEL_ROW = "parallel"
+"""Stands for MESA with its structures built side by side."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +28,7 @@ class MeanCost:
         completion_tokens: Mean tokens of what they replied.
         embedded_tokens: Mean tokens turned into vectors.
         notes: How often something worth counting happened, over all of them.
+        interval: Of the mean seconds, where one was asked for and there is work to learn it from.
     """
 
     code: str
@@ -35,10 +41,18 @@ class MeanCost:
     completion_tokens: float
     embedded_tokens: float
     notes: Mapping[str, int]
+    interval: Interval | None = None
 
 
-def mean_cost(code: str, title: str, costs: Collection[Cost]) -> MeanCost:
-    """The means; NaN where there is nothing."""
+def mean_cost(code: str, title: str, costs: Collection[Cost], evaluation: EvaluationSettings | None = None) -> MeanCost:
+    """The means; NaN where there is nothing.
+
+    Args:
+        code: Of the system.
+        title: Its name in tables.
+        costs: Of pieces of work that are independent of one another, where an interval is asked for.
+        evaluation: Bootstrap settings of the interval; without them there is none.
+    """
 
     def mean(value: Callable[[Cost], float]) -> float:
         return float(np.mean([value(cost) for cost in costs])) if costs else float("nan")
@@ -55,7 +69,15 @@ def mean_cost(code: str, title: str, costs: Collection[Cost]) -> MeanCost:
         completion_tokens=mean(lambda cost: cost.completion_tokens),
         embedded_tokens=mean(lambda cost: cost.embedded_tokens),
         notes=dict(sorted(total.notes.items())),
+        interval=_seconds_interval(costs, evaluation) if evaluation and costs else None,
     )
+
+
+def _seconds_interval(costs: Collection[Cost], evaluation: EvaluationSettings) -> Interval:
+    seconds = np.array([[cost.seconds] for cost in costs])
+    samples, confidence, seed = evaluation.bootstrap_samples, evaluation.confidence, evaluation.bootstrap_seed
+    (found,) = clustered_bootstrap(seconds, np.arange(len(seconds)), samples, confidence, seed)
+    return found
 
 
 def one_after_another(structures: Mapping[str, Mapping[str, Cost]]) -> dict[str, Cost]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mesa_pipeline.reports.compared.inputs import ComparedInputs
 
 STAMP_FILE = "inputs.json"
-REPORT_VERSION = 2
+REPORT_VERSION = 3
 """Raised when the report says something else for the same inputs."""
 
 

@@ -10,7 +10,7 @@ from mesa_pipeline.baselines import BASELINES
 from mesa_pipeline.evaluation.compared_systems import Answers, Comparison, Retrieval, compare_systems
 from mesa_pipeline.evaluation.held_out import FROZEN_ROW, TestResult
 from mesa_pipeline.evaluation.metrics import token_f1
-from mesa_pipeline.evaluation.system_costs import MeanCost, mean_cost, one_after_another, side_by_side
+from mesa_pipeline.evaluation.system_costs import PARALLEL_ROW, MeanCost, mean_cost, one_after_another, side_by_side
 from mesa_pipeline.evaluation.systems import SystemOutcome
 from mesa_pipeline.llm.metering import Cost
 from mesa_pipeline.outcomes import OutcomeMatrix, to_matrix
@@ -22,8 +22,6 @@ from mesa_pipeline.stages.retrieve import retrieve_costs
 from mesa_pipeline.stages.storage import read_manifest, read_outcomes, read_questions
 from mesa_pipeline.subsets import STRUCTURE_CODES, STRUCTURE_NAMES
 from mesa_pipeline.types import Question
-
-PARALLEL_ROW = "parallel"
 
 
 def answered_systems(context: StageContext) -> dict[str, str]:
@@ -119,8 +117,9 @@ def _share(cost: Cost | None, questions: int) -> tuple[float, float]:
 def _builds(context: StageContext, codes: Sequence[str]) -> tuple[MeanCost, ...]:
     """Of the baselines in the order of the paper, of MESA's five structures together, and of each of them."""
     structures = {code: own_build_costs(context, code) for code in STRUCTURE_CODES}
-    built = [mean_cost(code, BASELINES[code].title, build_costs(context, code).values()) for code in codes]
-    together = mean_cost(FROZEN_ROW, "MESA, five structures one after another", one_after_another(structures).values())
-    longest = mean_cost(PARALLEL_ROW, "MESA, five structures side by side", side_by_side(structures).values())
-    alone = [mean_cost(code, f"{code} {STRUCTURE_NAMES[code]}", found.values()) for code, found in structures.items()]
-    return (*built, together, longest, *alone)
+    made = {code: (BASELINES[code].title, build_costs(context, code)) for code in codes}
+    made[FROZEN_ROW] = ("MESA, five structures one after another", one_after_another(structures))
+    made[PARALLEL_ROW] = ("MESA, five structures side by side", side_by_side(structures))
+    made |= {code: (f"{code} {STRUCTURE_NAMES[code]}", found) for code, found in structures.items()}
+    evaluation = context.settings.evaluation
+    return tuple(mean_cost(code, title, costs.values(), evaluation) for code, (title, costs) in made.items())

@@ -2,6 +2,7 @@
 
 import math
 
+from mesa_pipeline.config import Settings
 from mesa_pipeline.evaluation.system_costs import mean_cost, one_after_another, side_by_side
 from mesa_pipeline.llm.metering import Cost
 
@@ -17,6 +18,14 @@ def test_means_over_the_trajectories():
     assert (found.n, found.seconds, found.median_seconds) == (3, 4.0, 3.0)
     assert (found.calls, found.completion_tokens, found.embedded_tokens) == (2 / 3, 4 / 3, 1.0)
     assert found.notes == {"odd": 3}
+
+
+def test_the_interval_is_that_of_the_mean_over_resampled_trajectories(settings: Settings):
+    found = mean_cost("x", "X", [Cost(seconds=1.0), Cost(seconds=3.0)], settings.evaluation).interval
+    assert found is not None
+    assert (found.low, found.mean, found.high, found.clusters) == (1.0, 2.0, 3.0, 2)  # both the same in half of the resamples
+    assert mean_cost("x", "X", [Cost(seconds=1.0)]).interval is None
+    assert mean_cost("x", "X", [], settings.evaluation).interval is None
 
 
 def test_structures_one_after_another_and_side_by_side():

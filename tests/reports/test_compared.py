@@ -13,7 +13,7 @@ from mesa_pipeline.evaluation.compared_systems import Answers, compare_systems
 from mesa_pipeline.evaluation.held_out import FROZEN_ROW
 from mesa_pipeline.evaluation.ladder import ladder
 from mesa_pipeline.evaluation.panel import Agreement, JudgedSeed, JudgeRow
-from mesa_pipeline.evaluation.system_costs import mean_cost
+from mesa_pipeline.evaluation.system_costs import PARALLEL_ROW, mean_cost
 from mesa_pipeline.evaluation.systems import SystemOutcome
 from mesa_pipeline.llm.metering import Cost
 from mesa_pipeline.outcomes import OutcomeMatrix
@@ -23,8 +23,10 @@ from mesa_pipeline.reports.document import Table
 from mesa_pipeline.reports.inputs import ComparedSystems, ReportInputs
 from mesa_pipeline.reports.paper_figures import FIGURES, MARGINS, MODELS, OVERALL
 from mesa_pipeline.subsets import STRUCTURE_CODES
+from tests.reports.test_search import search
 
-TESTED_ROWS = {*STRUCTURE_CODES, "random", "all", FROZEN_ROW, "LLM zero-shot", "route to one", "without priors", "without UCB"}
+ABLATED_ROWS = {"route to one", "without priors", "without UCB"}
+TESTED_ROWS = {*STRUCTURE_CODES, "random", "all", FROZEN_ROW, PARALLEL_ROW, "LLM zero-shot", *ABLATED_ROWS}
 HOSTILE = "\ud800 \u202e<script>|`x`\x00{{ 1 }}"
 
 
@@ -40,8 +42,14 @@ def answers(matrix: OutcomeMatrix, code: str, share: float, title: str | None = 
 def compared(inputs: ReportInputs, settings: Settings, dataset: str = "ama_bench", title: str | None = None) -> ComparedInputs:
     systems = [answers(inputs.matrix, "bm25", 0.9, title), answers(inputs.matrix, "memgpt", 0.8)]
     found = compare_systems(inputs.tests, inputs.matrix, systems)
-    builds = (mean_cost("bm25", "BM25", [Cost(seconds=0.5)]), mean_cost("memgpt", "MemGPT", []))
     evaluation = settings.evaluation.model_copy(update={"bootstrap_samples": 50})
+    timed = [Cost(seconds=seconds) for seconds in (0.5, 1.5, 4.0)]
+    builds = (
+        mean_cost("bm25", "BM25", timed, evaluation),
+        mean_cost("memgpt", "MemGPT", [], evaluation),
+        mean_cost("mem0", "Mem0", timed[:1], evaluation),
+        mean_cost(PARALLEL_ROW, "side by side", timed, evaluation),
+    )
     return ComparedInputs(dataclasses.replace(inputs, dataset=dataset), ComparedSystems(found, found, builds, evaluation))
 
 
@@ -78,6 +86,38 @@ def test_the_papers_figures_have_columns_of_their_own(made: ComparedInputs) -> N
     for row in cells(margins).values():
         low, high = (float(end.replace("−", "-")) for end in row["Interval"].split(" to "))
         assert low <= float(row["MESA minus it"].replace("−", "-")) <= high
+
+
+def test_the_papers_selections_stand_beside_ours_with_what_they_read(made: ComparedInputs) -> None:
+    rungs = ladder(made.report.tests, {}, made.report.matrix, made.systems.evaluation)
+    climbed = dataclasses.replace(made, report=dataclasses.replace(made.report, ladder=rungs))
+    (table,) = REPORTS["table-3"].make(climbed)
+    assert isinstance(table, Table)
+    papers = ("Paper", "Paper, # structures", "Paper, evidence tokens")
+    rows = {row["Selection"]: tuple(row[title] for title in papers) for row in cells(table).values()}
+    assert rows["MESA"] == ("65.1 ± 0.8", "2.8", "11,000")
+    assert rows["random"] == ("56.7 ± 1.2", "2.5", "11,400")
+    assert rows["G graph"] == ("32.7 ± 1.2", "1.0", "800")
+    assert rows["oracle"] == ("–", "–", "–")
+
+
+def test_construction_has_an_interval_and_the_papers_seconds(made: ComparedInputs) -> None:
+    (table,) = REPORTS["table-8"].make(made)
+    assert isinstance(table, Table)
+    rows = cells(table)
+    low, high = map(float, rows["BM25"]["Interval"].split(" to "))
+    assert 0.5 <= low < 2.0 < high <= 4.0
+    assert rows["Mem0"]["Interval"] == "–", "one trajectory tells of no spread"
+    assert {name: row["Paper"] for name, row in rows.items()} == {"BM25": "–", "Mem0": "179.9", "side by side": "38.2"}
+
+
+def test_a_search_is_drawn_with_what_its_policy_scores_on_test(inputs: ReportInputs, settings: Settings) -> None:
+    searched = dataclasses.replace(inputs, searches=(search(0), search(1)))
+    ours, theirs = (REPORTS["figure-5"].make(compared(searched, settings, name)) for name in ("synthetic", "ama_bench"))
+    frozen = inputs.tests[0].row(FROZEN_ROW)
+    assert f"the frozen policy scores {100 * frozen.evaluation.score:.2f}, " in ours[0].caption
+    assert "95% interval" in ours[0].caption
+    assert ("65.67" in ours[0].caption, "65.67" in theirs[0].caption) == (False, True)
 
 
 def test_on_other_data_the_paper_has_no_figures(inputs: ReportInputs, settings: Settings) -> None:

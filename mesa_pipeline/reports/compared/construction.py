@@ -1,6 +1,7 @@
 """What building a trajectory's memory takes, in the shape of the paper's Table 8."""
 
 from mesa_pipeline.evaluation.held_out import FROZEN_ROW
+from mesa_pipeline.evaluation.statistics import Interval
 from mesa_pipeline.evaluation.system_costs import MeanCost
 from mesa_pipeline.reports import text
 from mesa_pipeline.reports.cells import number_cell
@@ -18,6 +19,7 @@ def construction_table(inputs: ComparedInputs) -> tuple[Table, ...]:
         Column("System", "left"),
         Column("Trajectories"),
         Column("Mean", unit="s"),
+        Column("Interval", unit=text.confidence(inputs.systems.evaluation.confidence)),
         Column("Median", unit="s"),
         Column("Model calls", unit="mean"),
         Column("Prompt tokens", unit="mean"),
@@ -28,8 +30,8 @@ def construction_table(inputs: ComparedInputs) -> tuple[Table, ...]:
     )
     caption = (
         "For each trajectory, as noted when its memory was built; what a system shares with another counts for both, as if "
-        "each were built alone. Seconds are those of this machine, with whatever else it did then; replies that were kept "
-        "count with the tokens they once took, but not with their time."
+        "each were built alone. The bootstrap interval of the mean resamples trajectories. Seconds are those of this machine, "
+        "with whatever else it did then; replies that were kept count with the tokens they once took, but not with their time."
     )
     caption += f" {paper_note(8)}" if inputs.is_of_paper(8) else ""
     rows = tuple(_row(found, inputs) for found in built)
@@ -42,6 +44,7 @@ def _row(found: MeanCost, inputs: ComparedInputs) -> Row:
         Cell(text.printable(found.title)),
         number_cell(found.n),
         Cell(text.seconds(found.seconds), found.seconds),
+        _interval_cell(found.interval),
         Cell(text.seconds(found.median_seconds), found.median_seconds),
         number_cell(found.calls, 1),
         number_cell(found.prompt_tokens),
@@ -51,3 +54,10 @@ def _row(found: MeanCost, inputs: ComparedInputs) -> Row:
         *((paper_cell(inputs.printed(8, found.code)),) if inputs.is_of_paper(8) else ()),
     )
     return Row(cells, highlighted=found.code == FROZEN_ROW)
+
+
+def _interval_cell(interval: Interval | None) -> Cell:
+    """Both ends; from a single trajectory no interval can be learnt."""
+    if interval is None or interval.clusters < 2:
+        return Cell(text.ABSENT)
+    return Cell(f"{text.seconds(interval.low)} to {text.seconds(interval.high)}", interval.low)

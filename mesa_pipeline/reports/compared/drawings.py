@@ -6,13 +6,14 @@ from dataclasses import replace
 import numpy as np
 from matplotlib.axes import Axes
 
-from mesa_pipeline.evaluation.held_out import FROZEN_ROW
+from mesa_pipeline.evaluation.held_out import FROZEN_ROW, Comparison
 from mesa_pipeline.evaluation.system_standings import SystemStanding, grouped_standings
 from mesa_pipeline.reports import text
 from mesa_pipeline.reports.compared.inputs import ComparedInputs
 from mesa_pipeline.reports.document import Figure
 from mesa_pipeline.reports.findings import group_findings
 from mesa_pipeline.reports.group_figures import group_figure
+from mesa_pipeline.reports.paper_figures import MODELS, SEARCHED
 from mesa_pipeline.reports.search_figures import objective_figure
 from mesa_pipeline.reports.svg import to_svg
 from mesa_pipeline.reports.theme import DOTS, INK, MARKER_EDGE, POLICY_COLOUR, SUBSET_COLOURS, canvas
@@ -65,10 +66,25 @@ def domains_figure(inputs: ComparedInputs) -> tuple[Figure, ...]:
 
 
 def search_figure(inputs: ComparedInputs) -> tuple[Figure, ...]:
-    """Figure 5: the candidates of the first seed's search, and the best so far."""
+    """Figure 5: the candidates of the first seed's search, the best so far, and what the policy it ends with scores on test."""
     if not inputs.report.searches:
         return ()
-    return (replace(objective_figure(inputs.report.searches[0]), name="figure-5-search"),)
+    search = inputs.report.searches[0]
+    drawn = objective_figure(search)
+    said = [_on_test(result.row(FROZEN_ROW)) for result in inputs.report.tests if result.seed == search.seed]
+    if inputs.is_of_paper(1):
+        said.append(f"The paper's search ends with a policy that scores {SEARCHED} on test ({MODELS[1]}; its data and splits).")
+    return (replace(drawn, name="figure-5-search", caption=" ".join([drawn.caption, *said])),)
+
+
+def _on_test(frozen: Comparison) -> str:
+    said = f"On this seed's test questions the frozen policy scores {text.score(frozen.evaluation.score)}"
+    versus_all = frozen.versus_all
+    if versus_all.clusters < 2:
+        return f"{said}."
+    ends = text.interval(versus_all.low, versus_all.high)
+    level = text.confidence(versus_all.confidence)
+    return f"{said}, {text.difference(versus_all.mean)} to reading all five ({level} interval {ends})."
 
 
 def _describe(by_domain: Mapping[str, Mapping[str, SystemStanding]], shown: Sequence[str]) -> str:

@@ -11,8 +11,10 @@ from mesa_pipeline.reports.compared.systems import paper_cell, paper_note
 from mesa_pipeline.reports.document import Cell, Column, Row, Table
 from mesa_pipeline.reports.judges import judges_section
 from mesa_pipeline.reports.ladder import ladder_table, ordered
+from mesa_pipeline.reports.paper_figures import PaperFigure
 
 FIXED_KINDS = ("all", "fixed", "lookup", "frozen")
+COST_COLUMNS = (Column("Paper, # structures"), Column("Paper, evidence tokens", unit="per question"))
 
 
 def selection_table(inputs: ComparedInputs) -> tuple[Table, ...]:
@@ -48,11 +50,17 @@ def _with_paper(
     if not inputs.is_of_paper(number):
         return (ours,)
     printed = [inputs.printed(number, rung.name) for rung in ordered(rungs)]
-    has_tokens = any(figure is not None and figure.tokens is not None for figure in printed)
-    columns = [Column("Paper", unit="x100"), *([Column("Paper, evidence tokens", unit="per question")] if has_tokens else [])]
-    rows = []
-    for row, figure in zip(ours.rows, printed, strict=True):
-        tokens = Cell(text.ABSENT) if figure is None or figure.tokens is None else number_cell(figure.tokens)
-        rows.append(Row((*row.cells, paper_cell(figure), *([tokens] if has_tokens else [])), row.highlighted))
-    caption = f"{ours.caption} {paper_note(number)}"
-    return (replace(ours, columns=(*ours.columns, *columns), rows=tuple(rows), caption=caption),)
+    has_costs = any(figure is not None and figure.tokens is not None for figure in printed)
+    columns = (*ours.columns, Column("Paper", unit="x100"), *(COST_COLUMNS if has_costs else ()))
+    rows = tuple(
+        Row((*row.cells, paper_cell(figure), *(_cost_cells(figure) if has_costs else ())), row.highlighted)
+        for row, figure in zip(ours.rows, printed, strict=True)
+    )
+    return (replace(ours, columns=columns, rows=rows, caption=f"{ours.caption} {paper_note(number)}"),)
+
+
+def _cost_cells(figure: PaperFigure | None) -> tuple[Cell, ...]:
+    """What the paper's selection reads, in the order of ``COST_COLUMNS``."""
+    if figure is None or figure.structures is None or figure.tokens is None:
+        return (Cell(text.ABSENT),) * len(COST_COLUMNS)
+    return number_cell(figure.structures, 1), number_cell(figure.tokens)
