@@ -178,6 +178,11 @@ class Mem0(Baseline[Facts]):
                 found = self._worker.call("search", facts=list(facts), question=question, **request)
         return [(text, score) for text, score in found]
 
+    def close(self) -> None:
+        """End the package's process; the next use starts it again."""
+        if "_worker" in self.__dict__:
+            self._worker.close()
+
     def _built(self, store: str, chunks: Sequence[Chunk], episode: str) -> list[dict[str, Any]]:
         with ModelProxy(self._model, self._embedder) as proxy:
             request = self._request(proxy, store, episode)

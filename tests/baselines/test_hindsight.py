@@ -19,6 +19,7 @@ from mesa_pipeline.llm.metering import MeteredEmbedder, metered, metered_chat
 from mesa_pipeline.llm.scripted import ScriptedModel
 from mesa_pipeline.structures.records import serialize_step
 from mesa_pipeline.types import Step, Trajectory
+from tests.baselines.listening import hosts, overheard
 from tests.contracts.test_baselines import Words
 from tests.contracts.test_structures import HashingEmbedder, bytes_of, through_disk
 
@@ -113,7 +114,16 @@ def extractor() -> Extractor:
 
 
 @pytest.fixture(scope="module")
-def running(settings: Settings, extractor: Extractor, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hindsight]:
+def heard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Notes whom the package's process asks for."""
+    with overheard("hindsight", tmp_path_factory.mktemp("heard")) as heard:
+        yield heard
+
+
+@pytest.fixture(scope="module")
+def running(
+    settings: Settings, extractor: Extractor, heard: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Hindsight]:
     """The package, where MESA_ENVIRONMENTS names a folder with its environment; one process and one database for all."""
     folder = os.environ.get("MESA_ENVIRONMENTS")
     if not folder or not WorkerEnvironment("hindsight", Path(folder)).is_made:
@@ -204,6 +214,13 @@ def test_it_listens_on_the_loopback_alone_and_ends_with_its_worker(running: Hind
     psutil.wait_procs(started, timeout=60)
     assert not any(process.is_running() for process in started)
     assert any("cup4" in item.text for item in running.retrieve(bank, "Where is cup4?").items)  # it starts again
+
+
+@pytest.mark.timeout(900)
+def test_it_asks_nobody_else_for_anything(running: Hindsight, bank: Bank, heard: Path) -> None:
+    running.retrieve(bank, "Where is cup4?")
+    running.close()
+    assert hosts(heard) == set()
 
 
 def _mentions(process: psutil.Process, folder: str) -> bool:

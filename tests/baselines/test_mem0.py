@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mesa_pipeline.baselines import BaselineContext
+from mesa_pipeline.baselines import BaselineContext, worker
 from mesa_pipeline.baselines.environments import WorkerEnvironment
 from mesa_pipeline.baselines.mem0 import Facts, Mem0
 from mesa_pipeline.baselines.mem0_chunks import cut_chunks, speakers
@@ -17,6 +17,7 @@ from mesa_pipeline.errors import MissingDependency, ModelError
 from mesa_pipeline.llm.metering import MeteredEmbedder, metered, metered_chat
 from mesa_pipeline.llm.scripted import ScriptedModel
 from mesa_pipeline.types import Step, Trajectory
+from tests.baselines.listening import hosts, overheard
 from tests.contracts.test_baselines import Words
 from tests.contracts.test_structures import QUESTIONS, HashingEmbedder, bytes_of, through_disk
 
@@ -108,6 +109,40 @@ def test_the_package_builds_and_its_search_is_ours(settings: Settings, environme
         theirs = made.search_by_package(memory.texts, question)
         assert sorted(score for _, score in ours) == pytest.approx(sorted(score for _, score in theirs), abs=1e-5)
         assert {text for text, _ in ours} == {text for text, _ in theirs}
+
+
+def test_what_is_asked_does_not_change_what_is_found_and_no_episode_sees_another(
+    settings: Settings, environments: Path, tmp_path: Path
+) -> None:
+    made = system(settings, remembering, environments, tmp_path)
+    other = Trajectory("other", "tidy", tuple(Step(n, f"open crate{n}", f"a mug{n} is there") for n in range(3)))
+    memory, lone = made.build(HISTORY), made.build(Trajectory("lone", "tidy", HISTORY.steps[:1]))
+    before = bytes_of(made.encode(memory))
+    first = made.retrieve(memory, "Where is cup1?")
+    assert not any("mug" in item.text for item in made.retrieve(memory, "Where is mug2, and cup3?").items)
+    assert not any("cup" in item.text for item in made.retrieve(made.build(other), "Where is mug2, and cup3?").items)
+    assert made.retrieve(memory, "Where is cup1?") == first
+    assert bytes_of(made.encode(memory)) == before
+    assert [item.text for item in made.retrieve(lone, "cup0").items] == ["a cup0 is there"]
+
+
+def test_an_empty_history_needs_no_package(settings: Settings, tmp_path: Path) -> None:
+    made = system(settings, remembering, tmp_path, tmp_path)
+    assert made.retrieve(made.build(Trajectory("t", "", ())), "anything").is_empty
+
+
+@pytest.mark.parametrize(("telemetry", "asked"), [("False", set()), ("True", {"us.i.posthog.com"})])
+def test_its_telemetry_is_off(
+    telemetry: str, asked: set[str], settings: Settings, environments: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Switched on, and kept from reaching anybody, it is heard: so silence means that it is off."""
+    assert worker.QUIET["MEM0_TELEMETRY"] == "False"
+    monkeypatch.setitem(worker.QUIET, "MEM0_TELEMETRY", telemetry)
+    made = system(settings, remembering, environments, tmp_path / "scratch")
+    with overheard("mem0", tmp_path) as heard:
+        assert made.build(HISTORY).texts
+        made.close()
+    assert hosts(heard) == asked
 
 
 def test_each_speakers_store_learns_about_that_speaker(settings: Settings, environments: Path, tmp_path: Path) -> None:
