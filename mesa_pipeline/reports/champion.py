@@ -61,7 +61,7 @@ def nights_table(nights: Sequence[Night]) -> Table:
         Column("Score", unit="x100"),
         Column("Less all five", unit="worth x100"),
         Column("Challenger less champion", unit="worth x100"),
-        Column("Decision", "left"),
+        Column("Decision", "left", wraps=True),
     )
     caption = (
         "Worth is score less the price of the tokens; intervals are clustered by episode. That of the challenger is as wide as "

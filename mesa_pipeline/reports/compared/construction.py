@@ -31,7 +31,8 @@ def construction_table(inputs: ComparedInputs) -> tuple[Table, ...]:
     caption = (
         "For each trajectory, as noted when its memory was built; what a system shares with another counts for both, as if "
         "each were built alone. The bootstrap interval of the mean resamples trajectories. Seconds are those of this machine, "
-        "with whatever else it did then; replies that were kept count with the tokens they once took, but not with their time."
+        "with whatever else it did then; replies that were kept count with the tokens they once took, but not with their time. "
+        "A system is missing where none of its builds was noted with these settings."
     )
     caption += f" {paper_note(8)}" if inputs.is_of_paper(8) else ""
     rows = tuple(_row(found, inputs) for found in built)
