@@ -1,14 +1,19 @@
 """Bad data stops what depends on it, faults that may pass are tried again, and only what changed is out of step."""
 
+import asyncio
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import dagster as dg
 import pytest
 from dagster._core.definitions.data_version import CachingStaleStatusResolver, StaleStatus
+from dagster._core.definitions.freshness import FreshnessState
+from dagster._core.definitions.freshness_evaluator import FRESHNESS_EVALUATORS_BY_POLICY_TYPE
 from dagster._core.loader import LoadingContextForTest
+from dagster._core.test_utils import freeze_time
 
 from mesa_pipeline.artifacts import Layout, exclusive, read_header, read_records, write_records
 from mesa_pipeline.definitions import defs
@@ -216,8 +221,21 @@ def test_only_what_depends_on_a_change_is_out_of_step(
     assert out_of_step() == {"structure_evidence"}
 
 
-def test_a_report_is_overdue_after_the_hours_of_the_settings(definitions: dg.Definitions):
-    graph = definitions.resolve_asset_graph()
-    policies = {key.to_user_string(): graph.get(key).freshness_policy for key in graph.get_all_asset_keys()}
-    assert policies["comparison_report"] is not None
-    assert policies["comparison_report"].fail_window.to_timedelta().total_seconds() == 36 * 3600
+@pytest.mark.parametrize("asset", ["comparison_report", "champion_policy"])
+def test_what_is_read_each_morning_is_overdue_after_the_hours_of_the_settings(
+    definitions: dg.Definitions, instance: dg.DagsterInstance, asset: str
+):
+    """As Dagster's daemon judges it, which has that switched on without being told."""
+    node = definitions.resolve_asset_graph().get(dg.AssetKey(asset))
+    made = datetime(2030, 1, 1, 3, tzinfo=UTC)
+
+    def judged(hours: float) -> FreshnessState:
+        with freeze_time(made + timedelta(hours=hours)):
+            evaluator = FRESHNESS_EVALUATORS_BY_POLICY_TYPE[type(node.freshness_policy)]()
+            return asyncio.run(evaluator.evaluate_freshness(LoadingContextForTest(instance), node))
+
+    assert instance.freshness_enabled
+    assert judged(0) is FreshnessState.UNKNOWN
+    with freeze_time(made):
+        instance.report_runless_asset_event(dg.AssetMaterialization(asset, partition="synthetic"))
+    assert (judged(35.9), judged(36.1)) == (FreshnessState.PASS, FreshnessState.FAIL)

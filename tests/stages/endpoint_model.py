@@ -20,7 +20,9 @@ from tests.llm.misbehaving_server import Exchange, Logged, chat, usage, well
 
 MAX_TOKENS = {"summarize": 901, "extract": 902, "check": 903, "answer": 904, "judge": 8, "select": 905, "propose": 906}
 """By which the roles' requests are told apart."""
-ROLES = {tokens: role for role, tokens in MAX_TOKENS.items()}
+RECALL_TOKENS = 907
+"""Of a baseline that asks in a loop; its setting is the baseline's own."""
+ROLES = {**{tokens: role for role, tokens in MAX_TOKENS.items()}, RECALL_TOKENS: "recall"}
 PROMPT_TOKENS, CACHED_TOKENS, REPLY_TOKENS = 100, 60, 10
 POLICY = """META = {{"direction": "lexical-rules", "hypothesis": "A word decides.", "parents": []}}
 
@@ -52,6 +54,9 @@ def reply_of(request: Logged) -> str:
         asked = ("how", "which", "step", "why", "what", "the")[number % 6]
         policy = POLICY.format(word=asked, first="STG"[number // 6 % 3], second="STGR"[number // 18 % 4])
         return f"```python\n{policy}```"
+    if role == "recall":
+        is_first = len(request.body["messages"]) == 1
+        return json.dumps({"action": "search", "query": word} if is_first else {"action": "answer", "answer": word})
     plain = {
         "summarize": f"SUMMARY:\nStep 1: noted {word}",
         "judge": "no" if number % 3 else "yes",

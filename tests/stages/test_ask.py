@@ -120,6 +120,27 @@ def test_a_budget_is_never_exceeded(answer, small_settings, tmp_path, limit):
     assert result.answer.error is None
 
 
+@pytest.mark.parametrize("limit", [None, 10**9])
+def test_a_trace_tells_what_was_chosen_read_composed_and_answered_with_tokens_and_seconds(answer, limit):
+    result = answer(Watched(encode("TR"), reads_previews=False), limit)
+    whole, *parts = result.trace.spans
+    named = {span.name: span for span in parts}
+    done = [name for name in named if not name.startswith(("open", "build"))]
+    if limit is None:
+        assert done == ["select", "retrieve temporal", "retrieve raw", "compose", "answer"]
+    assert {"select", "retrieve temporal", "retrieve raw", "compose", "answer"} == set(done)
+    assert {"open temporal", "open raw", "build temporal", "build raw"} <= set(named), "nothing was there"
+    assert all(whole.started <= span.started < span.ended <= whole.ended for span in parts)
+    assert (named["select"].outputs["structures"], named["select"].outputs["reason"]) == ("T+R", "because")
+    for name, code in (("temporal", "T"), ("raw", "R")):
+        told = named[f"retrieve {name}"].outputs["items"]
+        assert [item["steps"] for item in told] == [list(item.steps) for item in result.evidence[code].items]
+    assert sum(named["compose"].outputs["tokens"].values()) <= named["compose"].attributes["evidence_tokens"]
+    assert named["answer"].tokens["read"] == result.composed.tokens == whole.attributes["evidence_tokens"]
+    assert named["answer"].tokens["written"] > 0
+    assert whole.outputs["answer"] == result.answer.text
+
+
 def test_nothing_read_is_no_answer(answer):
     result = answer(FittedPolicy(FixedPolicy(FULL_SUBSET), {}), 0)
     assert (result.subset, result.evidence, result.answer.text) == (0, {}, "")

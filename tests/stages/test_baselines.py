@@ -67,6 +67,17 @@ def test_a_run_that_was_cut_is_continued(context: StageContext) -> None:
     assert not journal.exists()
 
 
+def test_nothing_is_left_of_an_episode_that_is_gone(context: StageContext) -> None:
+    run_baseline(context, "bm25")
+    gone = read_manifest(context.layout).episodes[-1]
+    assert len(list(context.layout.root.rglob(f"{gone.key}*"))) >= 3, "the episode, its memory and its answers"
+    overrides = [*SMALL, *FEW, "datasets.synthetic.episodes=2"]
+    fewer = dataclasses.replace(context, settings=load_settings(REPOSITORY / "params.yaml", overrides, {}))
+    ingest(fewer)
+    assert run_baseline(fewer, "bm25").made == 0
+    assert list(context.layout.root.rglob(f"{gone.key}*")) == []
+
+
 def test_what_it_cost_is_known(context: StageContext) -> None:
     run_baseline(context, "flat_dense")
     costs = build_costs(context, "flat_dense")

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from mesa_pipeline.api import Mesa
-from mesa_pipeline.artifacts import read_header, read_records, write_records
+from mesa_pipeline.artifacts import read_header, read_records, slug, write_records
 from mesa_pipeline.errors import ArtifactError, ConfigError
 from mesa_pipeline.policies.sandbox import open_sandbox
 from mesa_pipeline.search.freeze import load_frozen
@@ -141,11 +141,14 @@ def test_a_new_episode_is_all_that_is_built_and_swept(evening: StageContext):
 def test_a_changed_episode_is_noticed_and_one_that_is_gone_too(evening: StageContext):
     """Another length changes what every question asks: each episode has the same id and other fingerprints."""
     changed = later(evening, "datasets.synthetic.steps=14", "datasets.synthetic.episodes=9")
+    of_the_last = f"{slug('synthetic-0009')}*"
+    assert list(evening.layout.root.rglob(of_the_last))
     night(changed, 2)
     found = last_night(changed).changes
     assert set(found.changed) <= {f"synthetic-{number:04d}" for number in range(9)}
     assert found.changed
     assert found.removed == ("synthetic-0009",)
+    assert list(evening.layout.root.rglob(of_the_last)) == [], "no file of it is left"
 
 
 def test_a_champion_survives_the_loss_of_its_search(evening: StageContext):

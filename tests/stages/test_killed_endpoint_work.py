@@ -17,6 +17,7 @@ import pytest
 from mesa_pipeline.artifacts import LEDGER, REPLIES
 from mesa_pipeline.llm.ledger import Ledger
 from mesa_pipeline.policies.sandbox import open_sandbox
+from mesa_pipeline.stages.baselines import run_baseline
 from mesa_pipeline.stages.build import build
 from mesa_pipeline.stages.context import StageContext
 from mesa_pipeline.stages.optimize import optimize
@@ -26,7 +27,17 @@ from mesa_pipeline.types import Summary
 from tests.conftest import REPOSITORY
 from tests.llm.misbehaving_server import Logged, MisbehavingServer
 from tests.pipeline import copy_of
-from tests.stages.endpoint_model import RepliesThenSilence, body_of, contents, context_of, overrides, prepared, reply, role_of
+from tests.stages.endpoint_model import (
+    RECALL_TOKENS,
+    RepliesThenSilence,
+    body_of,
+    contents,
+    context_of,
+    overrides,
+    prepared,
+    reply,
+    role_of,
+)
 
 WAIT_SECONDS = 120
 LATENCY = 0.02
@@ -85,6 +96,14 @@ SEARCH = Work(
     replies=3,
     roles=frozenset({"propose"}),
 )
+BASELINE = Work(
+    command=("baselines", "run", "--system", "memgpt"),
+    stage=partial(run_baseline, code="memgpt"),
+    settings=("reading.reader=llm", f"baselines.memgpt.max_tokens={RECALL_TOKENS}"),
+    made="baselines/memgpt",
+    replies=13,
+    roles=frozenset({"recall", "answer"}),
+)
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +149,9 @@ def texts(requests: list[Logged]) -> Counter[str]:
     return Counter(body_of(request) for request in requests if role_of(request) != "embed")
 
 
-@pytest.mark.parametrize("work", [SUMMARIES, GRAPHS, SWEEP, SEARCH], ids=["summaries", "graphs", "sweep", "search"])
+@pytest.mark.parametrize(
+    "work", [SUMMARIES, GRAPHS, SWEEP, SEARCH, BASELINE], ids=["summaries", "graphs", "sweep", "search", "baseline"]
+)
 def test_a_rerun_asks_for_nothing_that_was_answered_and_makes_the_same(
     work: Work, server: MisbehavingServer, swept: StageContext, tmp_path: Path
 ):
