@@ -1,10 +1,12 @@
 """Environments of their own for packages that cannot share ours: what is in them, making them, finding them."""
 
+import fcntl
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,7 +40,7 @@ class WorkerEnvironment:
             raise MissingDependency(
                 f"the baseline {self.name} runs in an environment of its own; make it with `mesa baselines install {self.name}`"
             )
-        return self._root / "bin" / "python"
+        return self._interpreter
 
     @property
     def script(self) -> Path:
@@ -54,10 +56,10 @@ class WorkerEnvironment:
     def is_made(self) -> bool:
         """Whether it is there, whole, as the requirements are now."""
         made = self._root / MADE
-        return made.is_file() and made.read_text(encoding="ascii") == self._key
+        return self._interpreter.exists() and made.is_file() and made.read_text(encoding="ascii") == self._key
 
     def make(self, say: Callable[[str], None]) -> None:
-        """Make it anew, unless it is there.
+        """Make it anew, unless it is there; while another process makes it, wait.
 
         Args:
             say: Told, in a line, what is being done.
@@ -65,16 +67,32 @@ class WorkerEnvironment:
         Raises:
             WorkFailed: The packages could not be installed; holds the installer's last words.
         """
-        if self.is_made:
-            say(f"{self.name}: {self._root} is there already")
-            return
-        shutil.rmtree(self._root, ignore_errors=True)
-        say(f"{self.name}: making {self._root}")
-        _run([sys.executable, "-m", "venv", str(self._root)])
-        installer = _installer(self._root / "bin" / "python")
-        say(f"{self.name}: installing {self.requirements.name}")
-        _run([*installer, "--requirement", str(self.requirements)])
-        (self._root / MADE).write_text(self._key, encoding="ascii")
+        with self._alone(say) as lock:
+            if self.is_made:
+                say(f"{self.name}: {self._root} is there already")
+                return
+            shutil.rmtree(self._root, ignore_errors=True)
+            say(f"{self.name}: making {self._root}")
+            _run([sys.executable, "-m", "venv", str(self._root)], lock)
+            say(f"{self.name}: installing {self.requirements.name}")
+            _run([*_installer(self._interpreter), "--requirement", str(self.requirements)], lock)
+            (self._root / MADE).write_text(self._key, encoding="ascii")
+
+    @contextmanager
+    def _alone(self, say: Callable[[str], None]) -> Iterator[int]:
+        """Hold the folder; yields the lock's descriptor, for installers to hold too: they may outlive this process."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with (self.folder / f".lock-{self.name}").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                say(f"{self.name}: waiting for another process that makes {self._root}")
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            yield lock.fileno()
+
+    @property
+    def _interpreter(self) -> Path:
+        return self._root / "bin" / "python"
 
     @property
     def _root(self) -> Path:
@@ -94,7 +112,8 @@ def _installer(python: Path) -> list[str]:
     return [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
 
 
-def _run(command: list[str]) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "PIP_NO_INPUT": "1"})
+def _run(command: list[str], lock: int) -> None:
+    quiet = {**os.environ, "PIP_NO_INPUT": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=quiet, pass_fds=[lock])
     if done.returncode:
         raise WorkFailed(f"`{' '.join(command[:3])} ...` failed:\n{done.stderr.strip()[-2000:]}")

@@ -16,7 +16,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
 
-from mesa_pipeline.errors import MesaError, SystemFailure
+from mesa_pipeline.errors import SystemFailure
 from mesa_pipeline.llm import ChatModel, Completion, Embedder, Message
 from mesa_pipeline.llm.metering import in_turn
 from mesa_pipeline.llm.replies import valid_unicode
@@ -42,7 +42,7 @@ class ModelProxy:
         self._lock = threading.Lock()
         self._turn = threading.Lock()
         self._context: Context = copy_context()
-        self._failure: MesaError | None = None
+        self._failure: Exception | None = None
         self._inspect: Callable[[str], None] | None = None
         self.key = secrets.token_urlsafe(24)
 
@@ -68,8 +68,8 @@ class ModelProxy:
             inspect: Shown every reply, in that meter.
 
         Raises:
-            MesaError: The first failure of a model meanwhile, whatever the package made of it; packages tend to go on without
-                the reply.
+            Exception: The first failure meanwhile, of a model or of what keeps its replies, whatever the package made of it;
+                packages tend to go on without the reply.
         """
         with in_turn(self._turn):
             with self._lock:
@@ -86,6 +86,7 @@ class ModelProxy:
 
         Raises:
             MesaError: The model gave no reply.
+            Exception: It is no request, or the reply could not be kept.
         """
         with self._lock:
             context, inspect = self._context.copy(), self._inspect
@@ -93,7 +94,7 @@ class ModelProxy:
             if path.endswith("/chat/completions"):
                 return context.run(self._complete, body, inspect)
             return context.run(self._embed, body) if path.endswith("/embeddings") else None
-        except MesaError as error:
+        except Exception as error:
             with self._lock:
                 self._failure = self._failure or error
             raise
@@ -178,11 +179,14 @@ def _handler_of(proxy: ModelProxy) -> type[BaseHTTPRequestHandler]:
                 self._send(401, {"error": {"message": "another key is needed"}})
                 return
             try:
-                reply = proxy.answer(self.path, json.loads(content))
-            except MesaError as error:
-                self._send(500, {"error": {"message": str(error)}})
-            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                body = json.loads(content)
+            except (ValueError, RecursionError) as error:
                 self._send(400, {"error": {"message": f"not a request: {error}"}})
+                return
+            try:
+                reply = proxy.answer(self.path, body)
+            except Exception as error:  # whoever serves remembers it, and tells
+                self._send(500, {"error": {"message": str(error)}})
             else:
                 self._send(200 if reply else 404, reply or {"error": {"message": "nothing here"}})
 

@@ -20,6 +20,8 @@ from mesa_pipeline.llm.metering import in_turn
 SECONDS_TO_END = 30.0
 LAST_WORDS = 2000
 """Characters of a worker's log that an error message holds."""
+MAX_REPLY = 256 * 2**20
+"""Bytes."""
 QUIET = {
     "MEM0_TELEMETRY": "False",
     "DO_NOT_TRACK": "1",
@@ -59,17 +61,20 @@ class Worker:
 
         Raises:
             MissingDependency: Its environment was not made yet.
-            SystemFailure: It failed, died, or took too long; holds its last words.
+            SystemFailure: It failed, died, replied nonsense, or took too long; holds its last words.
         """
         with in_turn(self._lock):
             process = self._running()
+            deadline = time.monotonic() + self._seconds
             try:
-                _send(process, {"method": method, **arguments})
-                line = _receive(process, time.monotonic() + self._seconds)
-            except (OSError, TimeoutError) as error:
+                _send(process, {"method": method, **arguments}, deadline)
+                reply = _read(_receive(process, deadline))
+            except (OSError, ValueError, RecursionError) as error:
                 self._stop()
                 raise SystemFailure(f"{self._environment.name}: {error or 'its process died'}\n{self._last_words()}") from error
-        reply: dict[str, Any] = json.loads(line)
+            except BaseException:  # interrupted: the reply still to come would be taken for the next request's
+                self._stop()
+                raise
         if "error" in reply:
             raise SystemFailure(f"{self._environment.name}: {reply['error']}")
         return reply["result"]
@@ -95,6 +100,7 @@ class Worker:
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=log,
+                    bufsize=0,
                     env={**own, **QUIET, **self._variables},
                     cwd=self._folder,
                     start_new_session=True,
@@ -124,25 +130,48 @@ class Worker:
         return self._log.read_text(encoding="utf-8", errors="replace")[-LAST_WORDS:] if self._log.exists() else ""
 
 
-def _send(process: "subprocess.Popen[bytes]", request: Mapping[str, Any]) -> None:
-    stdin = _pipe(process.stdin)
-    stdin.write(json.dumps(request).encode("ascii") + b"\n")
-    stdin.flush()
+def _send(process: "subprocess.Popen[bytes]", request: Mapping[str, Any], deadline: float) -> None:
+    """Write a line; one that the worker does not take in time is an error."""
+    descriptor = _pipe(process.stdin).fileno()
+    os.set_blocking(descriptor, False)
+    unsent = memoryview(json.dumps(request).encode("ascii") + b"\n")
+    with selectors.DefaultSelector() as selector:
+        selector.register(descriptor, selectors.EVENT_WRITE)
+        while unsent:
+            _wait(selector, deadline)
+            unsent = unsent[os.write(descriptor, unsent) :]
 
 
 def _receive(process: "subprocess.Popen[bytes]", deadline: float) -> bytes:
     """The next line; what is no line in time is an error."""
-    stdout, received = _pipe(process.stdout), b""
+    descriptor, received = _pipe(process.stdout).fileno(), bytearray()
     with selectors.DefaultSelector() as selector:
-        selector.register(stdout, selectors.EVENT_READ)
+        selector.register(descriptor, selectors.EVENT_READ)
         while not received.endswith(b"\n"):
-            if not selector.select(max(deadline - time.monotonic(), 0)):
-                raise TimeoutError("it took longer than the settings allow")
-            part = os.read(stdout.fileno(), 2**20)
+            _wait(selector, deadline)
+            part = os.read(descriptor, 2**20)
             if not part:
                 raise BrokenPipeError("its process died")
             received += part
-    return received
+            if len(received) > MAX_REPLY:
+                raise ValueError(f"its reply is longer than {MAX_REPLY:,} bytes")
+    return bytes(received)
+
+
+def _wait(selector: selectors.BaseSelector, deadline: float) -> None:
+    if not selector.select(max(deadline - time.monotonic(), 0)):
+        raise TimeoutError("it took longer than the settings allow")
+
+
+def _read(line: bytes) -> dict[str, Any]:
+    """The reply in a line; raises ``ValueError`` or ``RecursionError`` where there is none."""
+    try:
+        reply = json.loads(line)
+    except ValueError as error:
+        raise ValueError(f"its reply is not JSON: {error}") from error
+    if not isinstance(reply, dict) or not reply.keys() & {"result", "error"}:
+        raise ValueError("its reply holds neither a result nor an error")
+    return reply
 
 
 def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:

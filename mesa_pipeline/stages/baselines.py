@@ -189,8 +189,8 @@ class _Run:
 
     def _store(self, episode: _OpenEpisode, outcome: SystemOutcome) -> None:
         timeless = replace(outcome, cost=replace(outcome.cost, seconds=0.0))  # time would make the same work other bytes
-        episode.journal.append([asdict(timeless)])
         append_cost(self._context.layout, _timing(self._code), outcome.question_id, episode.fingerprint, outcome.cost)
+        episode.journal.append([asdict(timeless)])  # last: what is in the journal is not asked again, so its time is known
         if outcome.error is None:
             episode.remaining.discard(outcome.question_id)
             self.made += 1

@@ -1,11 +1,13 @@
 """What each unit took. Kept apart from the artifacts themselves, whose bytes depend on their inputs alone."""
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import Any, BinaryIO
 
 from mesa_pipeline.artifacts import Layout, dump_json
+from mesa_pipeline.errors import ArtifactError
 from mesa_pipeline.llm.metering import Cost
 
 
@@ -18,12 +20,19 @@ def append_cost(layout: Layout, stage: str, key: str, made: str, cost: Cost) -> 
         key: Names the unit.
         made: Fingerprint of what was made of it: under other settings the same unit takes something else.
         cost: What it took.
+
+    Raises:
+        ArtifactError: The disk is full.
     """
     path = layout.timings(stage)
-    path.parent.mkdir(parents=True, exist_ok=True)
     noted = {name: value for name, value in asdict(cost).items() if value}
-    with path.open("a", encoding="ascii") as file:
-        file.write(dump_json({**noted, "key": key, "made": made, "seconds": round(cost.seconds, 6)}) + "\n")
+    line = dump_json({**noted, "key": key, "made": made, "seconds": round(cost.seconds, 6)}) + "\n"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a+b") as file:
+            file.write(_line_end(file) + line.encode("ascii"))
+    except OSError as error:
+        raise ArtifactError(f"cannot write {path}: {error.strerror}; free space, then run the same command again") from error
 
 
 def read_costs(layout: Layout, stage: str, made: Mapping[str, str]) -> dict[str, Cost]:
@@ -40,6 +49,13 @@ def read_costs(layout: Layout, stage: str, made: Mapping[str, str]) -> dict[str,
         if key in made and made[key] == fingerprint:
             noted[key] = Cost(**note)
     return {key: noted[key] for key in made if key in noted}
+
+
+def _line_end(file: BinaryIO) -> bytes:
+    """What ends the last line of a file, where a full disk or a kill cut it short: else it would spoil the next one."""
+    length = file.seek(0, os.SEEK_END)
+    file.seek(max(length - 1, 0))
+    return b"" if file.read(1) in (b"", b"\n") else b"\n"
 
 
 def _notes(layout: Layout, stage: str) -> Iterator[dict[str, Any]]:

@@ -22,6 +22,8 @@ from tests.contracts.test_structures import HashingEmbedder
 
 
 def replying(messages: Any, seed: int) -> Any:
+    if messages[-1].content == "fill the disk":
+        raise OSError("no space left")
     return ModelError("busy") if messages[-1].content == "fail" else "yes"
 
 
@@ -71,6 +73,13 @@ def test_a_failure_is_told_though_the_package_goes_on(proxy: ModelProxy) -> None
         assert ask(proxy, "hello") == 200
     with proxy.serving():
         assert ask(proxy, "hello") == 200
+
+
+def test_a_failure_of_ours_is_told_too(proxy: ModelProxy, capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(OSError, match="no space left"), proxy.serving():
+        assert ask(proxy, "fill the disk") == 500
+        assert ask(proxy, "hello") == 200
+    assert capfd.readouterr().err == ""
 
 
 def test_what_failed_is_told_rather_than_what_the_package_made_of_it(proxy: ModelProxy) -> None:

@@ -1,6 +1,8 @@
 """A worker process: requests and replies, a death in the middle of one, one that takes too long, one that ends."""
 
+import signal
 import sys
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,12 +26,16 @@ def put_away(name):
 def fail(request):
     raise ValueError("no such thing")
 
+os.dup2(1, 1000)  # where replies go: what is printed goes to the log
+
 serve(
     {{
         "add": lambda request: sum(request["numbers"]),
         "fail": fail,
         "die": lambda request: os._exit(3),
         "sleep": lambda request: time.sleep(600),
+        "nap": lambda request: time.sleep(3) or "slept",
+        "say": lambda request: os.write(1000, request["text"].encode()),
         "whoami": lambda request: os.getpid(),
     }},
     at_end=put_away("ended"),
@@ -80,4 +86,53 @@ def test_one_that_takes_too_long_puts_away_what_would_outlive_it(tmp_path: Path)
     assert time.monotonic() - started < 100
     assert (tmp_path / "home" / "stopped").exists()
     assert made.call("add", numbers=[1]) == 1
+    made.close()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Traceback (most recent call last):\n", "[1]\n", '{"result"\n', "{}\n", "\xff\n", "[" * 100_000 + "\n"],
+    ids=["no JSON", "no object", "cut", "empty", "no ASCII", "deep"],
+)
+def test_one_that_replies_nonsense_is_told_and_started_again(text: str, tmp_path: Path) -> None:
+    made = worker(tmp_path)
+    with pytest.raises(SystemFailure, match="fake: "):
+        made.call("say", text=text)
+    assert made.call("add", numbers=[1]) == 1
+    made.close()
+
+
+def test_a_reply_without_end_is_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mesa_pipeline.baselines.worker.MAX_REPLY", 10_000)
+    made = worker(tmp_path)
+    with pytest.raises(SystemFailure, match="longer than 10,000 bytes"):
+        made.call("say", text="x" * 20_000)
+    assert made.call("add", numbers=[1]) == 1
+    made.close()
+
+
+@pytest.mark.slow
+def test_one_that_takes_no_request_is_not_waited_for(tmp_path: Path) -> None:
+    made = worker(tmp_path, seconds=5.0)
+    stopped: Any = psutil.Process(made.call("whoami"))
+    stopped.suspend()
+    threading.Timer(10.0, stopped.resume).start()  # so that it can be told to end
+    with pytest.raises(SystemFailure, match="longer than the settings allow"):
+        made.call("add", numbers=list(range(1_000_000)))
+    assert made.call("add", numbers=[1]) == 1
+    made.close()
+
+
+def test_the_reply_to_a_call_that_was_interrupted_is_nobodys(tmp_path: Path) -> None:
+    made = worker(tmp_path)
+    assert made.call("add", numbers=[1]) == 1
+    interrupt = threading.Timer(1.0, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT))
+    listening = signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever started the tests may ignore it
+    try:
+        interrupt.start()
+        with pytest.raises(KeyboardInterrupt):
+            made.call("nap")
+    finally:
+        signal.signal(signal.SIGINT, listening)
+    assert made.call("add", numbers=[2]) == 2
     made.close()

@@ -78,6 +78,20 @@ def test_nothing_is_left_of_an_episode_that_is_gone(context: StageContext) -> No
     assert list(context.layout.root.rglob(f"{gone.key}*")) == []
 
 
+def test_what_a_question_took_is_known_wherever_its_outcome_is(context: StageContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stop between the two notes of a question: it is asked again, rather than kept as one that took no time."""
+
+    def stop(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("mesa_pipeline.stages.baselines.append_cost", stop)
+        with pytest.raises(KeyboardInterrupt):
+            run_baseline(context, "bm25")
+    assert run_baseline(context, "bm25").made == read_manifest(context.layout).question_count
+    assert all(outcome.cost.seconds > 0 for outcome in read_answers(context, "bm25").values())
+
+
 def test_what_it_cost_is_known(context: StageContext) -> None:
     run_baseline(context, "flat_dense")
     costs = build_costs(context, "flat_dense")

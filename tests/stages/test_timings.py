@@ -2,7 +2,10 @@
 
 from pathlib import Path
 
+import pytest
+
 from mesa_pipeline.artifacts import Layout
+from mesa_pipeline.errors import ArtifactError
 from mesa_pipeline.llm.metering import Cost
 from mesa_pipeline.stages.timings import append_cost, read_costs
 
@@ -25,3 +28,15 @@ def test_a_torn_line_and_one_that_does_not_say_what_was_made_are_passed_over(tmp
     with layout.timings("build-G").open("a") as file:
         file.write('{"key":"a","seconds":7.0}\n{"key":"a","made":"by rules","sec')
     assert read_costs(layout, "build-G", {"a": "by rules"}) == {"a": Cost(seconds=1.0)}
+    append_cost(layout, "build-G", "a", "by rules", Cost(seconds=2.0))
+    assert read_costs(layout, "build-G", {"a": "by rules"}) == {"a": Cost(seconds=2.0)}
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_a_full_disk_is_told_with_the_file_and_what_to_do(tmp_path: Path) -> None:
+    layout = Layout(tmp_path, "synthetic")
+    path = layout.timings("build-G")
+    path.parent.mkdir(parents=True)
+    path.symlink_to("/dev/full")
+    with pytest.raises(ArtifactError, match=r"cannot write .*build-G\.jsonl: No space left on device; free space"):
+        append_cost(layout, "build-G", "a", "by rules", Cost(seconds=1.0))
