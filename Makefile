@@ -17,7 +17,7 @@ DVC_INSTALLED := .venv-dvc/.installed
 WORKERS := mesa_pipeline/baselines/workers
 # Where the packages that some baselines wrap are tried: `make workers`, 1.4 GB.
 export MESA_ENVIRONMENTS ?= $(CURDIR)/.venv-workers/environments
-SHOWN := dagster-graph dagster-plot-test_report dagster-checks-subset_sweep_scores mlflow-compare mlflow-history report-light
+SHOWN := dagster-graph dagster-plot-test_report dagster-checks-subset_sweep_scores mlflow-compare mlflow-history report-light baselines-light
 LOCK := pip compile --universal --python-version 3.11 --no-header --no-annotate --quiet
 
 export UV_FIND_LINKS ?= $(PIP_FIND_LINKS)

@@ -32,6 +32,13 @@ def materialized(chromium: Browser, shown: Served) -> str:
     return clicks.wait_for_latest_run(page, shown)
 
 
+def page_of(name: str, shown: Served) -> str:
+    """Address of a page that the pipeline wrote."""
+    layout = Layout(shown.workspace, DATASET)
+    folders = {"report": layout.report, "baselines": layout.comparison, "night": layout.champion}
+    return (folders[name] / f"{name}.html").as_uri()
+
+
 def test_the_whole_graph_is_materialised_by_clicks_alone(materialized: str, shown: Served, page: Page, screenshot: Keep):
     assert materialized == "Success"
     assert (Layout(shown.workspace, DATASET).report / "report.html").is_file()
@@ -121,21 +128,35 @@ def test_the_history_of_a_search_is_drawn(materialized: str, shown: Served, page
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_report_is_drawn_and_complains_of_nothing(
-    scheme: str, materialized: str, shown: Served, page: Page, screenshot: Keep
+@pytest.mark.parametrize(("name", "height"), [("report", 720), ("baselines", 1510), ("night", 720)])
+def test_a_page_is_drawn_and_complains_of_nothing(
+    name: str, height: int, scheme: str, materialized: str, shown: Served, page: Page, screenshot: Keep
 ):
     complaints: list[str] = []
     page.on("console", lambda message: complaints.append(message.text) if message.type in ("error", "warning") else None)
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.emulate_media(color_scheme=scheme)
-    page.set_viewport_size({"width": 1280, "height": 720})
-    page.goto((Layout(shown.workspace, DATASET).report / "report.html").as_uri())
+    page.set_viewport_size({"width": 1280, "height": height})
+    page.goto(page_of(name, shown))
     drawings = page.locator("figure svg")
     expect(drawings.first).to_be_visible()
     assert all(drawing.bounding_box()["height"] > 20 for drawing in drawings.all() if drawing.is_visible())
-    assert not page.evaluate("document.documentElement.scrollWidth > window.innerWidth")
-    screenshot(page, f"report-{scheme}")
+    screenshot(page, f"{name}-{scheme}")
+    for width in (1280, 800, 400):
+        page.set_viewport_size({"width": width, "height": height})
+        assert not page.evaluate("document.documentElement.scrollWidth > window.innerWidth")
     assert complaints == []
+
+
+def test_a_wide_table_keeps_its_first_column_in_sight(materialized: str, shown: Served, page: Page):
+    page.goto(page_of("baselines", shown))
+    table = page.locator("#table-table-1-capabilities")
+    system, last = table.locator("tbody td:first-child").first, table.locator("th").last
+    before = system.bounding_box()
+    last.scroll_into_view_if_needed()
+    after, heading = system.bounding_box(), last.bounding_box()
+    assert before["x"] == after["x"]
+    assert heading["x"] + heading["width"] <= page.viewport_size["width"]
 
 
 def test_no_page_asked_another_machine_for_anything(materialized: str, foreign_hosts: set[str]):
