@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import combinations
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -20,10 +20,29 @@ class Panel:
         judges: Names of the j judges.
         systems: Whose answer each of the n answers is, shape ``(n,)``, such as ``frozen policy`` or ``all``.
         scores: Shape ``(j, n)``, in [0, 1]; NaN where a judge gave no verdict.
+        questions: Id of the question that each answers, shape ``(n,)``.
+        episodes: Episode of each of these, shape ``(n,)``.
     """
 
     judges: tuple[str, ...]
     systems: np.ndarray
+    scores: np.ndarray
+    questions: np.ndarray
+    episodes: np.ndarray
+
+
+class JudgedAnswer(NamedTuple):
+    """Whose answer was judged, and to what."""
+
+    system: str
+    question: str
+    episode: str
+
+
+class Voice(NamedTuple):
+    """A judge, or the majority of them, and its verdicts, shape ``(n,)``; NaN where it gave none."""
+
+    judge: str
     scores: np.ndarray
 
 
@@ -66,6 +85,23 @@ class Agreement:
 
 
 @dataclass(frozen=True)
+class Lead:
+    """One judge on the frozen policy's answers less another system's, over the questions with a verdict on both.
+
+    Attributes:
+        judge: Its name, or ``majority``.
+        system: The other system.
+        sums: Sum of the differences of each episode's questions.
+        counts: How many questions of each episode those are.
+    """
+
+    judge: str
+    system: str
+    sums: Mapping[str, float]
+    counts: Mapping[str, int]
+
+
+@dataclass(frozen=True)
 class JudgedSeed:
     """What the judges made of the test answers of one split seed.
 
@@ -77,6 +113,7 @@ class JudgedSeed:
         rows: Every judge, then the majority, on every system.
         agreements: Every pair of judges.
         answered: Fingerprints of the judged answers of each baseline, by its code.
+        leads: Every judge, then the majority, on the frozen policy less every other system.
     """
 
     seed: int
@@ -86,6 +123,7 @@ class JudgedSeed:
     rows: tuple[JudgeRow, ...]
     agreements: tuple[Agreement, ...]
     answered: Mapping[str, str] = field(default_factory=dict)
+    leads: tuple[Lead, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -101,6 +139,7 @@ class JudgedSeed:
             rows=tuple(JudgeRow(**row) for row in value["rows"]),
             agreements=tuple(Agreement(**pair) for pair in value["agreements"]),
             answered=dict(value.get("answered", {})),
+            leads=tuple(Lead(**lead) for lead in value.get("leads", ())),
         )
 
 
@@ -167,8 +206,13 @@ def _spread(values: Sequence[float | None]) -> MeanStd | None:
 def judge_rows(panel: Panel) -> tuple[JudgeRow, ...]:
     """Every judge, then the majority, on every system in the order of first appearance."""
     systems = list(dict.fromkeys(panel.systems.tolist()))
-    voices = [*zip(panel.judges, panel.scores, strict=True), (MAJORITY, majority(panel.scores))]
-    return tuple(_row(judge, system, scores[panel.systems == system]) for judge, scores in voices for system in systems)
+    return tuple(_row(judge, system, scores[panel.systems == system]) for judge, scores in voices(panel) for system in systems)
+
+
+def voices(panel: Panel) -> list[Voice]:
+    """The judges in their order, then their majority."""
+    judges = [Voice(judge, scores) for judge, scores in zip(panel.judges, panel.scores, strict=True)]
+    return [*judges, Voice(MAJORITY, majority(panel.scores))]
 
 
 def majority(scores: np.ndarray) -> np.ndarray:
@@ -209,7 +253,8 @@ def _row(judge: str, system: str, scores: np.ndarray) -> JudgeRow:
     return JudgeRow(judge, system, float(judged.mean()) if len(judged) else None, len(judged), len(scores) - len(judged))
 
 
-def panel_of(judges: Sequence[str], systems: Sequence[str], scores: Sequence[Sequence[float | None]]) -> Panel:
+def panel_of(judges: Sequence[str], answers: Sequence[JudgedAnswer], scores: Sequence[Sequence[float | None]]) -> Panel:
     """A panel from plain lists, ``None`` where a judge gave no verdict."""
     values = np.array([[np.nan if score is None else score for score in row] for row in scores], dtype=float)
-    return Panel(tuple(judges), np.array(systems, dtype=object), values.reshape(len(judges), len(systems)))
+    named = np.array([tuple(answer) for answer in answers], dtype=object).reshape(len(answers), len(JudgedAnswer._fields))
+    return Panel(tuple(judges), named[:, 0], values.reshape(len(judges), len(answers)), named[:, 1], named[:, 2])

@@ -59,7 +59,7 @@ def _sections(
         budget_section(inputs.budgets),
         _comparison_section(found),
         *((systems_section(ComparedInputs(inputs, inputs.compared)),) if inputs.compared else ()),
-        *((judges_section(inputs.judged),) if inputs.judged else ()),
+        *((judges_section(inputs.judged, inputs.leads),) if inputs.judged else ()),
         ablations_section(inputs),
         search_section(inputs),
         policy_section(inputs),

@@ -10,6 +10,7 @@ from mesa_pipeline.evaluation.compared_systems import Comparison
 from mesa_pipeline.evaluation.credit_summary import CreditSummary
 from mesa_pipeline.evaluation.held_out import TestResult
 from mesa_pipeline.evaluation.ladder import Rung
+from mesa_pipeline.evaluation.leads import LeadStanding
 from mesa_pipeline.evaluation.nights import ChampionHistory
 from mesa_pipeline.evaluation.panel import JudgedSeed
 from mesa_pipeline.evaluation.statistics import Interval
@@ -57,6 +58,7 @@ class ReportInputs:
         answered: Fingerprints of the answers of each system that was run beside MESA, by its code; empty where none was.
         compared: Those systems and MESA side by side; ``None`` where none was run, or no policy was tested.
         judged: What further judges made of the test answers, for each seed with judgements; all by the same judges.
+        leads: How far each of them puts the frozen policy before every other system; empty where none was asked.
         spending: What language models behind endpoints cost, by phase and model; empty where none was asked.
         champion: The nights of the dataset's champions; without any before the first.
         splits: The episodes of each seed's parts.
@@ -78,6 +80,7 @@ class ReportInputs:
     answered: Mapping[str, str] = field(default_factory=dict)
     compared: ComparedSystems | None = None
     judged: tuple[JudgedSeed, ...] = ()
+    leads: tuple[LeadStanding, ...] = ()
     spending: tuple[Spending, ...] = ()
     champion: ChampionHistory = field(default_factory=ChampionHistory)
     splits: tuple[Split, ...] = ()

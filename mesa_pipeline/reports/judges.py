@@ -1,12 +1,15 @@
 """The report's section on further judges of the same answers, in the shape of the paper's Table 6."""
 
 from collections.abc import Sequence
+from itertools import chain
 
 from mesa_pipeline.baselines import BASELINES
 from mesa_pipeline.evaluation.held_out import FROZEN_ROW
+from mesa_pipeline.evaluation.leads import LeadStanding
 from mesa_pipeline.evaluation.panel import JudgedSeed, JudgeStanding, judge_standings, pair_standings
-from mesa_pipeline.evaluation.statistics import MeanStd
+from mesa_pipeline.evaluation.statistics import Interval, MeanStd
 from mesa_pipeline.reports import text
+from mesa_pipeline.reports.cells import difference_cells
 from mesa_pipeline.reports.document import Cell, Column, Row, Section, Table
 
 NAME_CHARS = 40
@@ -17,14 +20,16 @@ SYSTEM_NAMES = {
 }
 
 
-def judges_section(judged: Sequence[JudgedSeed]) -> Section:
-    """What each judge makes of the frozen policy's answers and of those from all five, and how far judges agree.
+def judges_section(judged: Sequence[JudgedSeed], leads: Sequence[LeadStanding] = ()) -> Section:
+    """What each judge makes of the answers of each system, how far it puts MESA before the others, and how far judges agree.
 
     Args:
         judged: At least one seed, all with the same judges.
+        leads: Of all seeds together.
     """
     paragraphs = ("The same test answers, scored by several judges: a ranking that turns with the judge is no ranking.",)
-    return Section("judges", "Judges", paragraphs, (_accuracy_table(judged), _agreement_table(judged)))
+    led = (_leads_table(leads),) if leads else ()
+    return Section("judges", "Judges", paragraphs, (_accuracy_table(judged), *led, _agreement_table(judged)))
 
 
 def _accuracy_table(judged: Sequence[JudgedSeed]) -> Table:
@@ -56,6 +61,25 @@ def _accuracy_table(judged: Sequence[JudgedSeed]) -> Table:
         "wrong there is no majority, and the answer is left out of that column, as is one without a verdict out of its judge's."
     )
     return Table("judges", "Accuracy by judge", columns, rows, caption)
+
+
+def _leads_table(leads: Sequence[LeadStanding]) -> Table:
+    """A row for each system, two columns for each judge."""
+    judges = list(dict.fromkeys(lead.judge for lead in leads))
+    by_system: dict[str, dict[str, Interval]] = {}
+    for lead in leads:
+        by_system.setdefault(lead.system, {})[lead.judge] = lead.difference
+    level = text.confidence(leads[0].difference.confidence)
+    headings = ((Column(text.printable(judge, NAME_CHARS), unit="x100"), Column("Interval", unit=level)) for judge in judges)
+    rows = tuple(
+        Row((Cell(SYSTEM_NAMES.get(system, text.printable(system))), *chain(*(difference_cells(found.get(j)) for j in judges))))
+        for system, found in by_system.items()
+    )
+    caption = (
+        "MESA's score less that of each other system, by each judge and by their majority, paired by question over the test "
+        "questions of all seeds where both have a verdict; the bootstrap intervals resample whole episodes."
+    )
+    return Table("leads", "MESA minus the others, by judge", (Column("Answers of", "left"), *chain(*headings)), rows, caption)
 
 
 def _agreement_table(judged: Sequence[JudgedSeed]) -> Table:

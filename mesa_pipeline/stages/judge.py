@@ -8,7 +8,8 @@ from functools import partial
 from mesa_pipeline.artifacts import exclusive, read_json_as, write_sealed_json
 from mesa_pipeline.errors import ConfigError
 from mesa_pipeline.evaluation.held_out import FROZEN_ROW, TestResult
-from mesa_pipeline.evaluation.panel import JudgedSeed, agreements, judge_rows, panel_of
+from mesa_pipeline.evaluation.leads import leads
+from mesa_pipeline.evaluation.panel import JudgedAnswer, JudgedSeed, agreements, judge_rows, panel_of
 from mesa_pipeline.evaluation.rewards import Judgement, Reward
 from mesa_pipeline.evaluation.systems import SystemOutcome
 from mesa_pipeline.stages.baselines import read_answers
@@ -42,7 +43,8 @@ def judge(context: StageContext, seed: int) -> Summary:
     answers = _answers(context, tested, answered)
     found = {name: _judged(context, name, reward, answers) for name, reward in judges.items()}
     scores = [[judgement.score for judgement in judgements] for judgements in found.values()]
-    panel = panel_of(tuple(judges), [answer.system for answer in answers], scores)
+    asked = [JudgedAnswer(answer.system, answer.question.id, answer.episode) for answer in answers]
+    panel = panel_of(tuple(judges), asked, scores)
     judged = JudgedSeed(
         seed=seed,
         judges={name: reward.name for name, reward in judges.items()},
@@ -51,6 +53,7 @@ def judge(context: StageContext, seed: int) -> Summary:
         rows=judge_rows(panel),
         agreements=agreements(panel),
         answered=answered,
+        leads=leads(panel),
     )
     with exclusive(context.layout):
         write_sealed_json(context.layout.judgements(seed), judged.to_json())
@@ -75,6 +78,7 @@ class _Asked:
     """An answer to be judged; ``error`` says why there is none where the reader gave none."""
 
     system: str
+    episode: str
     question: Question
     task: str
     text: str
@@ -103,11 +107,11 @@ def _of_episode(
         for system, subset in ((FROZEN_ROW, chosen), (ALL_ROW, FULL_SUBSET)):
             outcome = outcomes.get((question.id, subset)) if chosen is not None and subset is not None else None
             if outcome is not None:
-                yield _Asked(system, question, task, outcome.answer, None if outcome.answer else outcome.error)
+                yield _Asked(system, entry.id, question, task, outcome.answer, None if outcome.answer else outcome.error)
         for code, outcomes_of in baselines.items():
             answer = outcomes_of.get(question.id) if chosen is not None else None
             if answer is not None:
-                yield _Asked(code, question, task, answer.answer, None if answer.answer else answer.error)
+                yield _Asked(code, entry.id, question, task, answer.answer, None if answer.answer else answer.error)
 
 
 def _judges(context: StageContext) -> dict[str, Reward]:

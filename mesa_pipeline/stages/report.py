@@ -16,6 +16,7 @@ from mesa_pipeline.evaluation.budget import BudgetedPolicy, budget_curves
 from mesa_pipeline.evaluation.credit_summary import summarise_credit
 from mesa_pipeline.evaluation.held_out import TestResult, outcomes_sha256
 from mesa_pipeline.evaluation.ladder import ladder
+from mesa_pipeline.evaluation.leads import lead_standings
 from mesa_pipeline.reports import ReportInputs, write_report
 from mesa_pipeline.stages.build import is_built, own_build_costs
 from mesa_pipeline.stages.compare_systems import answered_systems, compared_systems
@@ -107,6 +108,7 @@ def analysed(inputs: ReportInputs, context: StageContext) -> ReportInputs:
         credit=summarise_credit(inputs.matrix, inputs.tests, context.settings),
         budgets=budget_curves(policies, inputs.matrix, labels, evaluation) if policies else (),
         ladder=ladder(inputs.tests, inputs.ablations, inputs.matrix, evaluation),
+        leads=lead_standings(inputs.judged, evaluation),
         compared=compared_systems(context, list(inputs.answered), inputs.tests, inputs.matrix) if inputs.answered else None,
     )
 

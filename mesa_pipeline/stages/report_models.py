@@ -58,7 +58,8 @@ def _without_outdated(judged: JudgedSeed, answered: Mapping[str, str]) -> Judged
             ", ".join(outdated),
             judged.seed,
         )
-    return replace(judged, rows=tuple(row for row in judged.rows if row.system not in outdated))
+    rows = tuple(row for row in judged.rows if row.system not in outdated)
+    return replace(judged, rows=rows, leads=tuple(lead for lead in judged.leads if lead.system not in outdated))
 
 
 def makers(context: StageContext) -> dict[str, str]:

@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
-from mesa_pipeline.evaluation.panel import MAJORITY, agreements, judge_rows, majority, panel_of
+from mesa_pipeline.evaluation.panel import MAJORITY, JudgedAnswer, agreements, judge_rows, majority, panel_of
 
 PANEL = panel_of(
     ("strict", "lenient", "absent"),
-    ("mesa", "mesa", "all", "all"),
+    [JudgedAnswer(system, f"q{n}", "e") for system in ("mesa", "all") for n in range(2)],
     [[1, 0, 0, 0], [1, 1, 0, 1], [None, None, None, 1]],
 )
 
@@ -37,10 +37,10 @@ def test_agreement_and_kappa_by_hand():
 
 
 def test_judges_of_one_mind_have_no_kappa():
-    (pair,) = agreements(panel_of(("a", "b"), ("x", "x"), [[1, 1], [1, 1]]))
+    (pair,) = agreements(panel_of(("a", "b"), [JudgedAnswer("x", f"q{n}", "e") for n in range(2)], [[1, 1], [1, 1]]))
     assert (pair.agreement, pair.kappa) == (1.0, None)
 
 
 def test_nothing_in_common():
-    (pair,) = agreements(panel_of(("a", "b"), ("x",), [[None], [1]]))
+    (pair,) = agreements(panel_of(("a", "b"), [JudgedAnswer("x", "q", "e")], [[None], [1]]))
     assert (pair.answers, pair.agreement, pair.kappa) == (0, None, None)

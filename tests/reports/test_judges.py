@@ -2,7 +2,9 @@
 
 import dataclasses
 
-from mesa_pipeline.evaluation.panel import Agreement, JudgedSeed, JudgeRow
+from mesa_pipeline.evaluation.leads import LeadStanding
+from mesa_pipeline.evaluation.panel import Agreement, JudgedSeed, JudgeRow, Lead
+from mesa_pipeline.evaluation.statistics import Interval
 from mesa_pipeline.reports.contents import make_report
 from mesa_pipeline.reports.html import render_html
 from mesa_pipeline.reports.inputs import ReportInputs
@@ -38,6 +40,17 @@ def test_judges_stand_side_by_side_with_their_spread_over_seeds():
     assert "2 split seeds" in accuracy.caption
 
 
+def test_leads_stand_with_their_intervals_judge_beside_judge():
+    leads = [LeadStanding(judge, "bm25", Interval(0.1, 0.02, 0.18, 0.95, 9)) for judge in ("reward", "gemma")]
+    leads.append(LeadStanding("reward", "all", Interval(-0.03, -0.1, 0.04, 0.95, 9)))
+    _, table, _ = judges_section([judged(0)], leads).items
+    assert [column.title for column in table.columns] == ["Answers of", "reward", "Interval", "gemma", "Interval"]
+    assert shown(table) == [
+        ["BM25", "+10.00", "+2.00 to +18.00", "+10.00", "+2.00 to +18.00"],
+        ["All five structures", "−3.00", "−10.00 to +4.00", "–", "–"],
+    ]
+
+
 def test_one_seed_has_no_spread_and_an_unknown_kappa_is_a_dash():
     accuracy, agreement = judges_section([judged(0, kappa=None)]).items
     assert shown(accuracy)[0][1] == "60.00"
@@ -46,7 +59,8 @@ def test_one_seed_has_no_spread_and_an_unknown_kappa_is_a_dash():
 
 
 def test_it_survives_being_written_and_read():
-    assert JudgedSeed.from_json(judged(3).to_json()) == judged(3)
+    whole = dataclasses.replace(judged(3), leads=(Lead("reward", "all", {"e": 1.5}, {"e": 2}),))
+    assert JudgedSeed.from_json(whole.to_json()) == whole
 
 
 def test_the_report_has_the_section_where_judges_were_asked_alone(inputs: ReportInputs):

@@ -71,6 +71,10 @@ def test_every_judge_scores_every_answer_and_the_report_shows_them(context: Stag
         assert accuracy["reward", system] == pytest.approx(f1.mean())
         assert (accuracy["lenient", system], accuracy["strict", system]) == (1.0, 0.0)
         assert accuracy["majority", system] == pytest.approx((f1 >= 0.5).mean())  # the other two cancel out
+    leads = {lead.judge: lead for lead in judged.leads}
+    shown = sum(leads["reward"].sums.values()) / sum(leads["reward"].counts.values())
+    assert shown == pytest.approx(f1_of(context, FROZEN_ROW).mean() - f1_of(context, "all").mean())
+    assert set(leads["lenient"].sums.values()) == {0.0}
     pairs = {(pair.first, pair.second): pair for pair in judged.agreements}
     assert pairs["lenient", "strict"].agreement == 0.0
     assert pairs["lenient", "strict"].answers == summary.made / 3
@@ -80,6 +84,7 @@ def test_every_judge_scores_every_answer_and_the_report_shows_them(context: Stag
     document = (context.layout.report / "report.md").read_text()
     assert "## Judges" in document
     assert "Accuracy by judge" in document
+    assert "MESA minus the others, by judge" in document
     asked = len(server.requests)
     assert judge(context, SEED).made == summary.made
     assert len(server.requests) == asked

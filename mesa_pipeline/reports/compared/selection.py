@@ -34,8 +34,8 @@ def judges_tables(inputs: ComparedInputs) -> tuple[Table, ...]:
     """Table 6: further judges on the same answers; nothing where none was asked."""
     if not inputs.report.judged:
         return ()
-    names = {"judges": "table-6-judges", "agreement": "table-6-agreement"}
-    items = judges_section(inputs.report.judged).items
+    names = {"judges": "table-6-judges", "leads": "table-6-leads", "agreement": "table-6-agreement"}
+    items = judges_section(inputs.report.judged, inputs.report.leads).items
     return tuple(replace(item, name=names[item.name]) for item in items if isinstance(item, Table))
 
 
