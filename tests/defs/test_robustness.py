@@ -23,6 +23,7 @@ from mesa_pipeline.stages.storage import read_manifest
 from mesa_pipeline.structures import STRUCTURES
 from tests.defs.test_definitions import materialize
 from tests.pipeline import SMALL, copy_of
+from tests.stages.nights import SMALL_NIGHT
 
 MEMORIES = [f"{structure.name}_memory" for structure in STRUCTURES.values()]
 BY_DATASET = ["raw_trajectories", *MEMORIES, "structure_evidence", "subset_sweep_scores"]
@@ -219,6 +220,25 @@ def test_only_what_depends_on_a_change_is_out_of_step(
     assert run(*MEMORIES).success
     assert {name for name, version in versions().items() if version != first[name]} == {"raw_memory"}
     assert out_of_step() == {"structure_evidence"}
+
+
+def test_a_champion_that_got_worse_fails_its_check_and_is_reported(run, layout: Layout, monkeypatch: pytest.MonkeyPatch):
+    for setting in SMALL_NIGHT[len(SMALL) :]:
+        name, _, value = setting.partition("=")
+        monkeypatch.setenv(f"MESA_{name.replace('.', '__').upper()}", value)
+
+    def checked() -> dg.AssetCheckEvaluation:
+        result = run("challenger_policy", "champion_policy")
+        assert made(result) == {"challenger_policy", "champion_policy"}
+        return next(found for found in result.get_asset_check_evaluations() if found.check_name == "champion_not_worse")
+
+    assert checked().passed
+    for entry in read_manifest(layout).episodes:
+        edit(layout.outcomes(entry.key), lambda records: [{**record, "score": record["score"] / 10} for record in records])
+    failed = checked()
+    assert (failed.passed, failed.severity) == (False, dg.AssetCheckSeverity.ERROR)
+    assert "significantly worse than when it was crowned" in str(failed.description)
+    assert "significantly worse" in Path(str(failed.metadata["report"].value)).read_text()
 
 
 @pytest.mark.parametrize("asset", ["comparison_report", "champion_policy"])
