@@ -3,6 +3,7 @@
 import hashlib
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from rank_bm25 import BM25Okapi
 
 from mesa_pipeline.baselines import BASELINES, BaselineContext
 from mesa_pipeline.config import Settings
-from mesa_pipeline.datasets import ama_bench
+from mesa_pipeline.datasets import ama_bench, locomo
 from mesa_pipeline.llm.tokens import QwenTokenCounter
 from mesa_pipeline.structures.records import serialize_step
 from mesa_pipeline.types import Episode
@@ -39,8 +40,10 @@ class WideHashingEmbedder(HashingEmbedder):
 
 @pytest.fixture(scope="module")
 def episodes(dev_data: Path, settings: Settings) -> tuple[Episode, ...]:
+    """Of AMA-Bench some episodes with all their questions, of LoCoMo a conversation with some of its questions."""
     every = ama_bench.load(dev_data / "ama_bench" / "open_end_qa_set.jsonl", settings.datasets, False).episodes
-    return every[:: len(every) // 8]
+    talk, *_ = locomo.load(dev_data / "locomo" / "locomo5.json", settings.datasets, False).episodes
+    return *every[:: len(every) // 8], replace(talk, questions=talk.questions[::10])
 
 
 def test_bm25_is_rank_bm25_over_pieces(episodes: tuple[Episode, ...], settings: Settings) -> None:
@@ -65,14 +68,16 @@ def test_flat_dense_is_a_flat_faiss_index(episodes: tuple[Episode, ...], setting
     dense = BASELINES["flat_dense"].create(BaselineContext(settings, lambda: embedder, counter))
     untied = 0
     for episode in episodes:
+        of_talk, limits = episode.trajectory.kind == "dialogue", settings.baselines.flat_dense
+        instruction, top = (limits.dialogue_instruction, 2 * TOP) if of_talk else ("", TOP)
         memory = dense.build(episode.trajectory)
         index = faiss.IndexFlatIP(embedder.dimensions)
         index.add(memory.vectors)
         for question in episode.questions:
-            scores, positions = index.search(embedder.embed([question.text]), TOP + 1)
+            scores, positions = index.search(embedder.embed([instruction + question.text]), top + 1)
             found = dense.retrieve(memory, question.text).items
-            np.testing.assert_allclose([item.score for item in found], scores[0][:TOP], rtol=0, atol=2e-6)
+            np.testing.assert_allclose([item.score for item in found], scores[0][:top], rtol=0, atol=2e-6)
             if (np.diff(scores[0]) < -1e-5).all():
                 untied += 1
-                assert [item.text for item in found] == [memory.texts[n] for n in positions[0][:TOP]]
+                assert [item.text for item in found] == [memory.texts[n] for n in positions[0][:top]]
     assert untied > 10
