@@ -2,9 +2,10 @@
 
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import NamedTuple
 
 import dagster as dg
 import pytest
@@ -46,6 +47,13 @@ TINY = {
 HEAVY = ("torch", "mlflow", "matplotlib", "sentence_transformers")
 
 
+class Materialized(NamedTuple):
+    """A job that has ended, with the assets it was asked for."""
+
+    names: list[str]
+    result: dg.ExecuteInProcessResult
+
+
 @pytest.fixture(scope="module")
 def definitions() -> dg.Definitions:
     return defs()
@@ -83,6 +91,19 @@ def materialize(
     checks = {key for key in job.asset_layer.asset_graph.asset_check_keys if key.asset_key in keys}
     subset = job.get_subset(asset_selection=keys, asset_check_selection=checks)
     return subset.execute_in_process(partition_key=partition, instance=instance, resources={"pipeline": pipeline}, **options)
+
+
+@pytest.fixture(scope="module")
+def materialized(definitions: dg.Definitions, instance: dg.DagsterInstance, pipeline: Pipeline) -> list[Materialized]:
+    """The whole graph, a job for each partition in turn."""
+    done = []
+    for names, partitions in zip(
+        IN_ORDER, (["synthetic"], [f"synthetic|{seed}" for seed in range(5)], ["synthetic"]), strict=True
+    ):
+        done += [
+            Materialized(names, materialize(definitions, instance, pipeline, names, partition)) for partition in partitions
+        ]
+    return done
 
 
 def test_the_assets_are_those_of_the_system_grouped_by_stage(definitions: dg.Definitions):
@@ -127,18 +148,12 @@ def test_loading_the_definitions_imports_nothing_heavy():
     assert done.stdout.strip() == "[]"
 
 
-def test_the_whole_graph_materialises_with_nothing_prepared(
-    definitions: dg.Definitions, instance: dg.DagsterInstance, pipeline: Pipeline
-):
-    for names, partitions in zip(
-        IN_ORDER, (["synthetic"], [f"synthetic|{seed}" for seed in range(5)], ["synthetic"]), strict=True
-    ):
-        for partition in partitions:
-            result = materialize(definitions, instance, pipeline, names, partition)
-            assert result.success
-            assert {event.asset_key.to_user_string() for event in result.get_asset_materialization_events()} == set(names)
-            evaluations = result.get_asset_check_evaluations()
-            assert [check.check_name for check in evaluations if not check.passed and check.blocking] == []
+def test_the_whole_graph_materialises_with_nothing_prepared(materialized: Sequence[Materialized], instance: dg.DagsterInstance):
+    for names, result in materialized:
+        assert result.success
+        assert {event.asset_key.to_user_string() for event in result.get_asset_materialization_events()} == set(names)
+        evaluations = result.get_asset_check_evaluations()
+        assert [check.check_name for check in evaluations if not check.passed and check.blocking] == []
 
     shown = metadata_of(instance, "subset_sweep_scores")
     assert shown["made"].value == 10 * 4 * 31
@@ -151,6 +166,7 @@ def test_the_whole_graph_materialises_with_nothing_prepared(
     assert str(metadata_of(instance, "champion_policy")["plot_champion"].value).startswith("![")
 
 
+@pytest.mark.usefixtures("materialized")
 def test_systems_are_compared_with_what_they_cost(
     definitions: dg.Definitions, instance: dg.DagsterInstance, pipeline: Pipeline
 ):
@@ -165,6 +181,7 @@ def test_systems_are_compared_with_what_they_cost(
     assert "build, a trajectory" in str(asked["table_cost"].value)
 
 
+@pytest.mark.usefixtures("materialized")
 def test_a_wrapped_system_without_its_environment_names_the_command_that_makes_it(
     definitions: dg.Definitions, instance: dg.DagsterInstance, pipeline: Pipeline
 ):
@@ -174,6 +191,7 @@ def test_a_wrapped_system_without_its_environment_names_the_command_that_makes_i
     assert "mesa baselines install mem0" in str(failure.step_failure_data)
 
 
+@pytest.mark.usefixtures("materialized")
 def test_every_ablation_materialises_beside_its_search(
     definitions: dg.Definitions, instance: dg.DagsterInstance, pipeline: Pipeline
 ):
@@ -186,6 +204,7 @@ def test_every_ablation_materialises_beside_its_search(
         assert f"| {ablation.name}, seed 0 |" in rows.value
 
 
+@pytest.mark.usefixtures("materialized")
 def test_materialising_again_does_no_work(definitions: dg.Definitions, instance: dg.DagsterInstance, pipeline: Pipeline):
     assert materialize(definitions, instance, pipeline, ["subset_sweep_scores"], "synthetic").success
     shown = metadata_of(instance, "subset_sweep_scores")
@@ -193,6 +212,7 @@ def test_materialising_again_does_no_work(definitions: dg.Definitions, instance:
     assert shown["kept"].value == 10 * 4 * 31
 
 
+@pytest.mark.usefixtures("materialized")
 def test_an_outcome_lost_from_the_table_fails_the_check_and_stops_what_depends_on_it(
     definitions: dg.Definitions, instance: dg.DagsterInstance, pipeline: Pipeline
 ):

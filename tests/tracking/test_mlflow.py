@@ -212,7 +212,10 @@ def test_no_part_of_an_address_that_may_be_a_password_is_shown(layout: Layout, a
     assert not any(piece in str(raised.value) for piece in ("secret", "me:se", "cret"))
 
 
-def test_the_database_and_the_pages_of_what_runs_for_the_workspace_are_used(tracker: Tracker, layout: Layout, client):
+def test_the_database_and_the_pages_of_what_runs_for_the_workspace_are_used(
+    tracker: Tracker, layout: Layout, client, policy: TrackedPolicy
+):
+    record(tracker, SEARCH, policy)
     settings = TrackingSettings(enabled=True, uri=None)
     assert open_tracker(settings, layout).page("toy") is None, "no server shows the file"
     database = f"sqlite:///{layout.tracking_database}?running"
