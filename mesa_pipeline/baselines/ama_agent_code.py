@@ -18,7 +18,7 @@ from mesa_pipeline.types import Step, Trajectory
 PARSE_VERSION = 1
 PROMPTS = Path(__file__).parent / "prompts"
 WRITE, AGAIN = (Prompt.load(PROMPTS / f"ama_agent_{name}.md") for name in ("code", "again"))
-FENCE = re.compile(r"```[ \t]*(python|py)?[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL | re.IGNORECASE)
+FENCE = re.compile(r"```[ \t]*(?:(?:python|py)[ \t]*)?\n(.*?)(?:```|\Z)", re.DOTALL | re.IGNORECASE)
 DEFINITION = re.compile(r"^def[ \t]+search\b", re.MULTILINE)
 NO_PROGRAM = "the reply holds no program: write it between ```python and ```"
 
@@ -75,7 +75,7 @@ class CodeSearch:
 def read_program(reply: str) -> str | None:
     """The program in a reply: the last fenced block that defines ``search``, else the last block, else a bare program."""
     said = without_reasoning(reply)
-    blocks = [block[2] for block in FENCE.finditer(said)]
+    blocks = [block[1] for block in FENCE.finditer(said)]
     defining = [block for block in blocks if DEFINITION.search(block)]
     if blocks:
         return (defining or blocks)[-1]

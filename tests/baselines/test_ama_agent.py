@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -367,3 +368,10 @@ def test_answers_are_read(reply: str, answer: str | None) -> None:
 def test_the_prompt_names_what_a_program_may_use() -> None:
     *names, last = SEARCH_FACADES
     assert f"The names {', '.join(names)} and {last} are there already" in WRITE.text
+
+
+@pytest.mark.parametrize("reply", ["```" + " " * 300_000, "```python" + "\t" * 300_000 + "x", "``` " * 100_000])
+def test_a_reply_of_nothing_but_blanks_is_read_at_once(reply: str) -> None:
+    started = time.monotonic()
+    assert read_program(reply) is None
+    assert time.monotonic() - started < 10

@@ -172,7 +172,7 @@ def test_building_again_changes_nothing(running: Hindsight, bank: Bank) -> None:
 
 @pytest.mark.timeout(900)
 def test_a_bank_that_is_not_there_is_a_failure_and_not_an_empty_memory(running: Hindsight) -> None:
-    with pytest.raises(SystemFailure, match="changed or lost"):
+    with pytest.raises(SystemFailure, match="changed or lost; remove .*memories/hindsight"):
         running.retrieve(Bank("unknown", 3, ((0,),), False), "Where is cup1?")
 
 

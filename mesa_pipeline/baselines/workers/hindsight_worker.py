@@ -16,6 +16,7 @@ from serving import serve
 NOBODY = 65534
 INSTANCE, OWNER = "mesa", "hindsight"
 FACT_TYPES = ["world", "experience"]
+LOST = "it was changed or lost; remove the dataset's folder memories/hindsight, then run the same command again"
 LOOP = asyncio.new_event_loop()
 
 
@@ -109,7 +110,7 @@ class Banks:
 
         held = self._count(request["bank"])
         if held != request["facts"]:
-            raise LookupError(f"bank {request['bank']} holds {held} facts and not {request['facts']}: it was changed or lost")
+            raise LookupError(f"bank {request['bank']} holds {held} facts and not {request['facts']}: {LOST}")
         recalled = LOOP.run_until_complete(
             engine.recall_async(
                 request["bank"],
