@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 
+from mesa_pipeline import numerals
 from mesa_pipeline.artifacts import fingerprint
 from mesa_pipeline.config import NightlySettings
 from mesa_pipeline.evaluation.showing import Showing
@@ -161,6 +162,6 @@ def _too_few(counts: _Counts, rule: NightlySettings) -> str:
 
 
 def _points(found: Interval) -> str:
-    """An interval in the words of a log, times a hundred."""
-    mean, low, high = (f"{100 * value:+.2f}" for value in (found.mean, found.low, found.high))
-    return f"{mean} ({100 * found.confidence:.6g}% interval {low} to {high}) on {found.clusters} episodes"
+    """A difference with its interval in words, times a hundred."""
+    ends = f"{numerals.confidence(found.confidence)} interval {numerals.interval(found.low, found.high)}"
+    return f"{numerals.difference(found.mean)} ({ends}) on {found.clusters} episodes"

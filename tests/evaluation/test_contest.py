@@ -54,7 +54,8 @@ def test_the_same_difference_is_not_enough_after_other_comparisons():
 def test_a_challenger_not_shown_to_be_better_does_not_take_over():
     found = decided(showing([0.9, 0.1, 0.9, 0.2]), showing([0.5] * 4))
     assert found.decision == "kept"
-    assert "+2.50" in found.reason
+    assert "+2.50 (97.5% interval −" in found.reason
+    assert "-" not in found.reason
 
 
 def test_a_worse_challenger_does_not_take_over():
