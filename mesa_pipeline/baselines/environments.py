@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mesa_pipeline.artifacts import fingerprint
-from mesa_pipeline.errors import MissingDependency, WorkFailed
+from mesa_pipeline.errors import ArtifactError, MissingDependency, WorkFailed
 
 WORKERS = Path(__file__).parent / "workers"
 MADE = ".made"
@@ -65,6 +65,7 @@ class WorkerEnvironment:
             say: Told, in a line, what is being done.
 
         Raises:
+            ArtifactError: The folder cannot be written.
             WorkFailed: The packages could not be installed; holds the installer's last words.
         """
         with self._alone(say) as lock:
@@ -81,8 +82,12 @@ class WorkerEnvironment:
     @contextmanager
     def _alone(self, say: Callable[[str], None]) -> Iterator[int]:
         """Hold the folder; yields the lock's descriptor, for installers to hold too: they may outlive this process."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with (self.folder / f".lock-{self.name}").open("w") as lock:
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            opened = (self.folder / f".lock-{self.name}").open("w")
+        except OSError as error:
+            raise ArtifactError(f"cannot write {self.folder}: {error.strerror}; choose another --workspace") from error
+        with opened as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from mesa_pipeline.baselines.environments import WORKERS, WorkerEnvironment
-from mesa_pipeline.errors import MissingDependency, WorkFailed
+from mesa_pipeline.errors import ArtifactError, MissingDependency, WorkFailed
 from tests.conftest import REPOSITORY
 
 WAIT_SECONDS = 60
@@ -133,3 +133,9 @@ def test_one_that_lost_its_interpreter_is_made_anew(edge: Path, environment: Wor
         _ = environment.python
     environment.make(lambda line: None)
     assert environment.python.exists()
+
+
+def test_a_folder_that_cannot_be_written_is_told(edge: Path) -> None:
+    (edge / "file").touch()
+    with pytest.raises(ArtifactError, match="choose another --workspace"):
+        WorkerEnvironment("mem0", edge / "file" / "environments").make(lambda line: None)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+import psycopg
 import pytest
 
 from mesa_pipeline.baselines import BaselineContext
@@ -171,8 +172,23 @@ def test_building_again_changes_nothing(running: Hindsight, bank: Bank) -> None:
 
 
 @pytest.mark.timeout(900)
+def test_of_a_bank_that_is_not_kept_nothing_is_left_in_its_database(running: Hindsight, bank: Bank) -> None:
+    other, before = running.build(OTHER), running.retrieve(bank, "Where is cup1?")
+    assert rows_with(running, other.name)
+    assert rows_with(running, "crate1")
+    for _ in range(2):
+        running.keep_only([bank])
+        assert rows_with(running, other.name) == {}
+        assert rows_with(running, "crate1") == {}
+    assert running.retrieve(bank, "Where is cup1?") == before
+    with pytest.raises(SystemFailure, match="changed or lost"):
+        running.retrieve(other, "Where is mug2?")
+    assert running.retrieve(running.build(OTHER), "Where is mug2?").items
+
+
+@pytest.mark.timeout(900)
 def test_a_bank_that_is_not_there_is_a_failure_and_not_an_empty_memory(running: Hindsight) -> None:
-    with pytest.raises(SystemFailure, match="changed or lost; remove .*memories/hindsight"):
+    with pytest.raises(SystemFailure, match=r"changed or lost; remove .*memories/hindsight"):
         running.retrieve(Bank("unknown", 3, ((0,),), False), "Where is cup1?")
 
 
@@ -221,6 +237,21 @@ def test_it_asks_nobody_else_for_anything(running: Hindsight, bank: Bank, heard:
     running.retrieve(bank, "Where is cup4?")
     running.close()
     assert hosts(heard) == set()
+
+
+def rows_with(running: Hindsight, text: str) -> dict[str, int]:
+    """How many rows have a text in any column, by table."""
+    pid_file = running._scratch / "hindsight" / "pg0" / ".pg0" / "instances" / "mesa" / "data" / "postmaster.pid"
+    port = int(pid_file.read_text().splitlines()[3])
+    with psycopg.connect(host="127.0.0.1", port=port, user="hindsight", password="hindsight", dbname="hindsight") as connection:
+        tables = connection.execute("select format('%I.%I', schemaname, tablename) from pg_tables where schemaname = 'public'")
+        counts = {name: _count(connection, f"select count(*) from {name} t where t::text like %s", text) for (name,) in tables}
+    return {name: count for name, count in counts.items() if count}
+
+
+def _count(connection: psycopg.Connection, query: str, text: str) -> int:
+    (count,) = connection.execute(query, [f"%{text}%"]).fetchone()
+    return count
 
 
 def _mentions(process: psutil.Process, folder: str) -> bool:
