@@ -71,6 +71,10 @@ class Layout:
         return self._compared / "judgements" / f"seed-{seed}.json"
 
     @property
+    def scratch(self) -> Path:
+        return self.root / "scratch"
+
+    @property
     def champion(self) -> Path:
         return self.root / "champion"
 

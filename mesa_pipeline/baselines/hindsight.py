@@ -1,6 +1,6 @@
 """Hindsight: facts about the world and about what was done, recalled four ways at once (paper, B.1; Latimer et al. 2025)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -22,7 +22,7 @@ from mesa_pipeline.llm.structured import read_object
 from mesa_pipeline.structures.base import StoredMemory
 from mesa_pipeline.types import Evidence, EvidenceItem, Trajectory
 
-VERSION = 3
+VERSION = 4
 PACKAGE = "hindsight-api-slim 1.1.0"
 EPOCH = datetime.fromisoformat("2000-01-01T00:00:00+00:00")
 """When every history begins, so that nothing depends on the day it is read."""
@@ -148,6 +148,8 @@ class Hindsight(Baseline[Bank]):
             return Bank(name, 0, (), documents.truncated)
         listed = [_document(position, passage) for position, passage in enumerate(passages)]
         with self._proxy.serving(_count_unread):
+            self._notes.mkdir(parents=True, exist_ok=True)
+            (self._notes / name).touch()  # before there is a bank, so that none is ever without a note
             retained = self._worker.call("retain", bank=name, task=task, documents=listed)
         return Bank(name, retained["facts"], tuple(passage.steps for passage in passages), documents.truncated)
 
@@ -168,6 +170,22 @@ class Hindsight(Baseline[Bank]):
         in_time = sorted(items, key=lambda item: (item.steps, item.text))
         return Evidence(self.code, tuple(in_time), memory.truncated)
 
+    def keep_only(self, memories: Iterable[Bank]) -> None:
+        """Delete the banks of no memory: of episodes that are gone, were changed, or whose build was killed.
+
+        Raises:
+            ArtifactError: A memory cannot be read; nothing was deleted.
+            MissingDependency: The package's environment is there no more.
+            SystemFailure: The package failed; what it deleted stays deleted.
+        """
+        noted = {note.name for note in self._notes.glob("*")} if self._scratch else set()
+        if not noted:
+            return
+        for name in sorted(noted - {memory.name for memory in memories}):
+            with self._proxy.serving():
+                self._worker.call("forget", bank=name)
+            (self._notes / name).unlink()
+
     def encode(self, memory: Bank) -> StoredMemory:
         documents = [list(steps) for steps in memory.documents]
         payload = {"name": memory.name, "facts": memory.facts, "documents": documents, "truncated": memory.truncated}
@@ -185,14 +203,25 @@ class Hindsight(Baseline[Bank]):
     def _model(self) -> ChatModel:
         return self._chat("remember", FACTS_SCHEMA if self._settings.constrained else None, self._settings.max_tokens)
 
+    @property
+    def _home(self) -> Path:
+        if self._scratch is None:
+            raise MissingDependency("Hindsight needs a folder for its database, and none was given")
+        return self._scratch.absolute() / self.name
+
+    @property
+    def _notes(self) -> Path:
+        """Holds an empty file for each bank that the database may have."""
+        return self._home / "banks"
+
     @cached_property
     def _worker(self) -> Worker:
         """The package; first used by one thread, whose turn it is."""
-        if self._environments is None or self._scratch is None:
-            raise MissingDependency("Hindsight needs folders for its environment and its database, and none were given")
+        if self._environments is None:
+            raise MissingDependency("Hindsight runs in an environment of its own, and no folder of environments was given")
         self._proxy.__enter__()
         environment = WorkerEnvironment(self.name, self._environments)
-        return Worker(environment, self._scratch.absolute() / self.name, self._settings.seconds, self._variables())
+        return Worker(environment, self._home, self._settings.seconds, self._variables())
 
     def _variables(self) -> dict[str, str]:
         """How the package is set up: our models, and nothing that calls out."""
@@ -218,6 +247,8 @@ class Hindsight(Baseline[Bank]):
             "RETAIN_CHUNK_SIZE": str(self._settings.chunk_chars),
             "RECALL_MAX_QUERY_TOKENS": "0",
             "OTEL_TRACES_ENABLED": "false",
+            "LLM_TRACE_ENABLED": "false",  # it would keep prompts and replies, also of banks that are deleted
+            "AUDIT_LOG_ENABLED": "false",
             "WORKER_ENABLED": "false",
         }
         return {f"HINDSIGHT_API_{name}": value for name, value in api.items()}

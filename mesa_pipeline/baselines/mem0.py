@@ -1,8 +1,9 @@
 """Mem0: single facts that a model adds, updates and deletes as the history goes on (paper, B.1; Chhikara et al. 2025)."""
 
 import json
+import shutil
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -170,6 +171,11 @@ class Mem0(Baseline[Facts]):
         steps = tuple(map(tuple, payload["steps"]))
         return Facts(payload["embedder"], tuple(payload["stores"]), tuple(payload["texts"]), steps, vectors)
 
+    def keep_only(self, memories: Iterable[Facts]) -> None:
+        """Remove the stores of builds that were killed; of a whole one nothing is left but the memory."""
+        if self._scratch is not None and self._stores.exists():
+            shutil.rmtree(self._stores)
+
     def search_by_package(self, facts: Sequence[str], question: str) -> list[tuple[str, float]]:
         """What the package's own search finds among facts, with its scores; for comparing with."""
         with ModelProxy(self._model, self._embedder) as proxy:
@@ -194,7 +200,7 @@ class Mem0(Baseline[Facts]):
 
     def _request(self, proxy: ModelProxy, store: str, episode: str) -> dict[str, Any]:
         return {
-            "folder": str(self._folder / fingerprint("store", episode, store)[:16]),
+            "folder": str(self._stores / fingerprint("store", episode, store)[:16]),
             "store": store,
             "url": proxy.url,
             "key": proxy.key,
@@ -219,6 +225,10 @@ class Mem0(Baseline[Facts]):
         if self._scratch is None:
             raise MissingDependency("Mem0 needs a folder for its stores, and none was given")
         return self._scratch.absolute() / self.name
+
+    @property
+    def _stores(self) -> Path:
+        return self._folder / "stores"
 
     @cached_property
     def _worker(self) -> Worker:

@@ -53,7 +53,7 @@ def run_baseline(context: StageContext, code: str) -> Summary:
         MissingDependency: Something that it needs is not there; says what to install or set.
     """
     started = time.perf_counter()
-    baseline = baseline_of(context.settings, context.layout.workspace, code)
+    baseline = baseline_of(context.settings, context.layout, code)
     failed: list[str] = []
     for part in (*baseline.shares, code):
         failed += build(context, part).failed
@@ -70,7 +70,7 @@ def run_baseline(context: StageContext, code: str) -> Summary:
 
 def answers_fingerprint(context: StageContext, code: str, entry: EpisodeEntry) -> str:
     """Key of a baseline's outcomes on an episode: its memory, how it is read, the questions, and the reading."""
-    baseline = baseline_of(context.settings, context.layout.workspace, code)
+    baseline = baseline_of(context.settings, context.layout, code)
     memory = baseline.memory_fingerprint(entry.trajectory)
     reading = open_reading(context.settings, context.layout).identity()
     answers = context.settings.baselines.answers
@@ -170,7 +170,7 @@ class _Run:
     def _open(self, entry: EpisodeEntry) -> _OpenEpisode:
         """Start or continue an episode's journal; its header names what made every outcome in it."""
         context, reading = self._context, open_reading(self._context.settings, self._context.layout)
-        baseline = baseline_of(context.settings, context.layout.workspace, self._code)
+        baseline = baseline_of(context.settings, context.layout, self._code)
         key = answers_fingerprint(context, self._code, entry)
         header = {
             "fingerprint": key,
@@ -207,7 +207,7 @@ class _Run:
 def _ask(layout: Layout, settings: Settings, code: str, unit: AskedQuestion) -> SystemOutcome:
     """Ask one question, in a worker."""
     inputs = _episode_inputs(layout, settings, code, unit.entry)
-    baseline = system_of(settings, layout.workspace, code)
+    baseline = system_of(settings, layout, code)
     question = inputs.questions[unit.question_id]
     return ask_system(
         baseline, inputs.memory, question, inputs.task, open_reading(settings, layout), settings.baselines.answers
@@ -224,7 +224,7 @@ class _EpisodeInputs:
 @lru_cache(maxsize=4)
 def _episode_inputs(layout: Layout, settings: Settings, code: str, entry: EpisodeEntry) -> _EpisodeInputs:
     """One episode's questions and memory; the units of an episode follow one another, so a few are worth keeping."""
-    baseline = system_of(settings, layout.workspace, code)
+    baseline = system_of(settings, layout, code)
     questions = {question.id: question for question in read_questions(layout, entry.key)}
     return _EpisodeInputs(read_task(layout, entry.key), questions, read_memory(layout, baseline, entry.key))
 

@@ -10,7 +10,7 @@ from mesa_pipeline.llm.metering import Cost, metered
 from mesa_pipeline.stages.context import StageContext
 from mesa_pipeline.stages.per_episode import EpisodeWork, make_missing
 from mesa_pipeline.stages.publish import publish
-from mesa_pipeline.stages.storage import EpisodeEntry, read_episode, read_manifest, read_memory, write_memory
+from mesa_pipeline.stages.storage import EpisodeEntry, Manifest, read_episode, read_manifest, read_memory, write_memory
 from mesa_pipeline.stages.systems import build_waits, system_of
 from mesa_pipeline.stages.timings import read_costs
 from mesa_pipeline.structures.base import MemorySystem
@@ -28,7 +28,7 @@ def build(context: StageContext, code: str) -> Summary:
         ArtifactError: The episodes are not there yet.
         MissingDependency: A server of the settings cannot be reached.
     """
-    structure = system_of(context.settings, context.layout.workspace, code)
+    structure = system_of(context.settings, context.layout, code)
     manifest = read_manifest(context.layout)
     work = EpisodeWork(
         stage=f"build {structure.name}",
@@ -39,6 +39,7 @@ def build(context: StageContext, code: str) -> Summary:
         is_current=partial(is_built, context.layout, structure),
         make=partial(_build_one, context.layout, context.settings, code),
         waits=build_waits(context.settings, code),
+        clear=partial(_clear, context.layout, structure, manifest),
     )
     built = make_missing(context, manifest, manifest.episodes, work)
     published = publish(context, manifest, code)
@@ -54,7 +55,7 @@ def own_build_costs(context: StageContext, code: str) -> dict[str, Cost]:
         ConfigError: There is no structure of that code.
         ArtifactError: The episodes are not there yet.
     """
-    structure = system_of(context.settings, context.layout.workspace, code)
+    structure = system_of(context.settings, context.layout, code)
     entries = read_manifest(context.layout).episodes
     made = {entry.key: structure.memory_fingerprint(entry.trajectory) for entry in entries}
     return read_costs(context.layout, _timing(code), made)
@@ -67,7 +68,7 @@ def is_built(layout: Layout, structure: MemorySystem[Any], entry: EpisodeEntry) 
 
 def _build_one(layout: Layout, settings: Settings, code: str, entry: EpisodeEntry) -> Cost:
     """Build and store one memory; returns what the builder itself took."""
-    structure = system_of(settings, layout.workspace, code)
+    structure = system_of(settings, layout, code)
     trajectory = read_episode(layout, entry.key).trajectory
     shared = {part: _shared(layout, settings, part, entry) for part in structure.shares}
     with metered() as meter:
@@ -80,10 +81,16 @@ def _build_one(layout: Layout, settings: Settings, code: str, entry: EpisodeEntr
 
 def _shared(layout: Layout, settings: Settings, code: str, entry: EpisodeEntry) -> Any:
     """The memory that another one is built from."""
-    structure = system_of(settings, layout.workspace, code)
+    structure = system_of(settings, layout, code)
     if not is_built(layout, structure, entry):
         raise ArtifactError(f"the memory it is built from is missing or outdated; run `mesa build --structure {code}`")
     return read_memory(layout, structure, entry.key)
+
+
+def _clear(layout: Layout, structure: MemorySystem[Any], manifest: Manifest) -> None:
+    """Remove what the structure keeps outside the memories that are there."""
+    keys = (entry.key for entry in manifest.episodes if layout.memory(structure.name, entry.key).exists())
+    structure.keep_only(read_memory(layout, structure, key) for key in keys)
 
 
 def _timing(code: str) -> str:

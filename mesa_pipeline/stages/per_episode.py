@@ -6,12 +6,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mesa_pipeline.artifacts import exclusive
+from mesa_pipeline.errors import MesaError
 from mesa_pipeline.llm.metering import Cost
 from mesa_pipeline.stages.context import StageContext
 from mesa_pipeline.stages.parallel import run_units, worker_count
 from mesa_pipeline.stages.storage import EpisodeEntry, Manifest, remove_others
 from mesa_pipeline.stages.timings import append_cost
 from mesa_pipeline.types import Summary
+
+
+def nothing() -> None:
+    """What is to be done where everything lies in the artifacts."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +32,7 @@ class EpisodeWork:
         is_current: Whether an episode's artifact is there and needs no making.
         make: Makes and stores an episode's artifact, in a worker; returns what the work proper took.
         waits: Whether it mostly waits for an endpoint.
+        clear: Removes what is kept elsewhere of artifacts that are there no more.
     """
 
     stage: str
@@ -37,6 +43,7 @@ class EpisodeWork:
     is_current: Callable[[EpisodeEntry], bool]
     make: Callable[[EpisodeEntry], Cost]
     waits: bool = False
+    clear: Callable[[], None] = nothing
 
 
 def make_missing(context: StageContext, manifest: Manifest, wanted: Sequence[EpisodeEntry], work: EpisodeWork) -> Summary:
@@ -57,5 +64,15 @@ def make_missing(context: StageContext, manifest: Manifest, wanted: Sequence[Epi
             context.progress(f"making {work.product}", done, len(stale))
         for folder in work.folders:
             remove_others(folder, manifest)
+        left = _cleared(work)
     made, kept = len(stale) - len(failed), len(wanted) - len(stale)
-    return Summary(work.stage, made, kept, time.perf_counter() - started, tuple(failed))
+    return Summary(work.stage, made, kept, time.perf_counter() - started, (*failed, *left))
+
+
+def _cleared(work: EpisodeWork) -> list[str]:
+    """Why something is left of artifacts that are there no more, if it is: the next call tries again."""
+    try:
+        work.clear()
+    except MesaError as error:
+        return [f"{work.product} of former episodes is not removed everywhere: {error}"]
+    return []

@@ -20,7 +20,7 @@ def publish(context: StageContext, manifest: Manifest, code: str) -> Summary | N
         MissingDependency: The server cannot be reached.
     """
     layout, settings = context.layout, context.settings
-    structure = system_of(settings, layout.workspace, code)
+    structure = system_of(settings, layout, code)
     store = structure.store
     if store is None:
         return None
@@ -41,7 +41,7 @@ def publish(context: StageContext, manifest: Manifest, code: str) -> Summary | N
 
 def _publish_one(layout: Layout, settings: Settings, code: str, entry: EpisodeEntry) -> Cost:
     """Publish one memory; returns the seconds that the server took."""
-    structure = system_of(settings, layout.workspace, code)
+    structure = system_of(settings, layout, code)
     memory = read_memory(layout, structure, entry.key)
     started = time.perf_counter()
     structure.publish(memory, place_of(layout, structure, entry))

@@ -5,6 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from mesa_pipeline.artifacts import Layout
 from mesa_pipeline.baselines import BASELINES, Baseline, BaselineContext, open_baselines
 from mesa_pipeline.config import ENDPOINT, ChatChoice, EmbedderChoice, Settings
 from mesa_pipeline.errors import ConfigError
@@ -24,13 +25,20 @@ from mesa_pipeline.structures.base import MemorySystem
 from mesa_pipeline.types import Trajectory
 
 ENVIRONMENTS = "environments"
-SCRATCH = "baselines"
-"""Folders of the workspace: of what wrapped packages are installed in, and of what they store."""
+"""Folder of the workspace, of what wrapped packages are installed in."""
+
+
+def baselines_of(settings: Settings, layout: Layout) -> dict[str, Baseline[Any]]:
+    """All baselines by code, for one dataset.
+
+    What language models reply is kept in the workspace. What wrapped packages store is kept with the dataset: two that hold
+    the same episode share nothing of it.
+    """
+    return _opened(settings, layout.workspace, layout.scratch)
 
 
 @kept
-def baselines_of(settings: Settings, workspace: Path) -> dict[str, Baseline[Any]]:
-    """All baselines by code; what language models reply is kept in the workspace."""
+def _opened(settings: Settings, workspace: Path, scratch: Path) -> dict[str, Baseline[Any]]:
     context = BaselineContext(
         settings,
         embedder_opener(settings, workspace),
@@ -41,7 +49,7 @@ def baselines_of(settings: Settings, workspace: Path) -> dict[str, Baseline[Any]
         structures_of(settings, workspace),
         partial(run_confined, settings),
         environments=workspace / ENVIRONMENTS,
-        scratch=workspace / SCRATCH,
+        scratch=scratch,
     )
     return open_baselines(context)
 
@@ -69,14 +77,14 @@ def run_confined(settings: Settings, program: str, trajectory: Trajectory) -> st
     return search(open_sandbox(settings.policies.sandbox), settings.baselines.ama_agent.search, program, trajectory)
 
 
-def baseline_of(settings: Settings, workspace: Path, code: str) -> Baseline[Any]:
+def baseline_of(settings: Settings, layout: Layout, code: str) -> Baseline[Any]:
     """The baseline of a code such as ``bm25``.
 
     Raises:
         ConfigError: There is none; lists those there are.
     """
     known_baseline(code)
-    return baselines_of(settings, workspace)[code]
+    return baselines_of(settings, layout)[code]
 
 
 def known_baseline(code: str) -> type[Baseline[Any]]:
@@ -90,13 +98,13 @@ def known_baseline(code: str) -> type[Baseline[Any]]:
     return BASELINES[code]
 
 
-def system_of(settings: Settings, workspace: Path, code: str) -> MemorySystem[Any]:
+def system_of(settings: Settings, layout: Layout, code: str) -> MemorySystem[Any]:
     """The structure or the baseline of a code.
 
     Raises:
         ConfigError: There is none.
     """
-    return baselines_of(settings, workspace)[code] if code in BASELINES else structure_of(settings, workspace, code)
+    return baselines_of(settings, layout)[code] if code in BASELINES else structure_of(settings, layout.workspace, code)
 
 
 def build_waits(settings: Settings, code: str) -> bool:

@@ -1,7 +1,7 @@
 """The promise every memory structure keeps (paper, Section 3.1: a builder B_k with its access mechanism Γ_k)."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
@@ -128,6 +128,16 @@ class MemorySystem(ABC, Generic[M]):
             ArtifactError: The index is not there, or something incompatible made it.
         """
         return memory
+
+    def keep_only(self, memories: Iterable[M]) -> None:
+        """Remove what is kept outside of memories, of all but these; mostly nothing is. Doing it again changes nothing.
+
+        Args:
+            memories: All that a dataset has, whatever settings made them. None is being built meanwhile.
+
+        Raises:
+            ArtifactError: One of them cannot be read, so nothing may be removed.
+        """
 
     def access_identity(self, steps: int) -> Mapping[str, Any]:
         """All that makes ``store`` retrieve otherwise than the process, for a trajectory of so many steps; mostly nothing."""

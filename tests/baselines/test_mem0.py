@@ -75,6 +75,15 @@ def test_without_its_environment_it_says_how_to_make_one(settings: Settings, tmp
         system(settings, lambda messages: "", tmp_path, tmp_path).build(HISTORY)
 
 
+def test_stores_that_a_killed_build_left_are_removed(settings: Settings, tmp_path: Path) -> None:
+    left = tmp_path / "mem0" / "stores" / "left" / "qdrant"
+    left.mkdir(parents=True)
+    made = system(settings, lambda messages: "", tmp_path, tmp_path)
+    for _ in range(2):
+        made.keep_only([])
+        assert not left.exists()
+
+
 @pytest.fixture(scope="module")
 def environments() -> Iterator[Path]:
     """The folder of environments named by MESA_ENVIRONMENTS, where Mem0's was made."""
@@ -103,7 +112,7 @@ def test_the_package_builds_and_its_search_is_ours(settings: Settings, environme
     assert meter.cost.calls == 2 * 2  # extraction and update, for each of two chunks
     assert meter.cost.notes == {"facts: add": 4}
     assert bytes_of(made.encode(made.build(HISTORY))) == bytes_of(made.encode(memory))
-    assert [path.name for path in (tmp_path / "mem0").iterdir()] == ["home"]  # no store is left behind
+    assert list((tmp_path / "mem0" / "stores").iterdir()) == []  # none is left behind
     for question in ("cup2", QUESTIONS[2], "饮料在哪里？"):
         ours = [(item.text, item.score) for item in made.retrieve(memory, question).items]
         theirs = made.search_by_package(memory.texts, question)

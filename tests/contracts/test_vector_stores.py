@@ -490,7 +490,7 @@ def test_building_again_publishes_nothing_and_vanished_episodes_leave_the_server
     manifest = read_manifest(context.layout)
     assert publish(context, manifest, "V").made == 0
     store = stores_of(context.settings, context.layout.workspace).vectors
-    structure = system_of(context.settings, context.layout.workspace, "V")
+    structure = system_of(context.settings, context.layout, "V")
     places = [place_of(context.layout, structure, entry) for entry in manifest.episodes]
     assert [store.holds(place) for place in places] == [True, True, True]
     store.keep_only("synthetic", "vector", [places[0].episode])

@@ -107,7 +107,7 @@ def test_answers_name_the_models_that_the_system_used_and_no_others(
     context: StageContext, code: str, embedder: str | None
 ) -> None:
     run_baseline(context, code)
-    baseline = baseline_of(context.settings, context.layout.workspace, code)
+    baseline = baseline_of(context.settings, context.layout, code)
     for entry in read_manifest(context.layout).episodes:
         header = read_header(context.layout.answers(code, entry.key))
         assert header is not None

@@ -68,7 +68,7 @@ def test_programs_of_a_run_are_confined_and_counted(tmp_path: Path) -> None:
 def test_an_embedder_that_a_baseline_names_is_the_one_it_asks(tmp_path: Path, code: str) -> None:
     def embedder(*overrides: str) -> str:
         settings = load_settings(REPOSITORY / "params.yaml", overrides, {})
-        return str(baseline_of(settings, tmp_path, code).build_identity()["embedder"])
+        return str(baseline_of(settings, Layout(tmp_path, "synthetic"), code).build_identity()["embedder"])
 
     local = "llm.embedder=all-MiniLM-L6-v2"
     assert embedder(local) == "all-MiniLM-L6-v2"

@@ -86,8 +86,8 @@ class Banks:
 
     def retain(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Fill a bank anew with ``documents``, each with ``id``, ``text`` and ``date``; returns how many facts it holds."""
+        self.forget(request)
         engine, context = self._opened(), _context()
-        LOOP.run_until_complete(engine.delete_bank(request["bank"], request_context=context))
         contents = [
             {
                 "content": document["text"],
@@ -102,6 +102,10 @@ class Banks:
                 engine.retain_batch_async(bank_id=request["bank"], contents=contents, request_context=context)
             )
         return {"facts": self._count(request["bank"])}
+
+    def forget(self, request: Mapping[str, Any]) -> None:
+        """Delete a bank with all that it holds, if there is one."""
+        LOOP.run_until_complete(self._opened().delete_bank(request["bank"], request_context=_context()))
 
     def recall(self, request: Mapping[str, Any]) -> list[dict[str, Any]]:
         """What is recalled of a bank with so many ``facts`` for a ``question``, best first, up to ``max_tokens``."""
@@ -169,7 +173,8 @@ def main() -> None:
     """Serve until the driver is done."""
     asyncio.set_event_loop(LOOP)
     banks = Banks()
-    serve({"retain": banks.retain, "recall": banks.recall}, at_end=banks.close, on_death=banks.stop_at_once)
+    methods = {"retain": banks.retain, "recall": banks.recall, "forget": banks.forget}
+    serve(methods, at_end=banks.close, on_death=banks.stop_at_once)
 
 
 if __name__ == "__main__":
