@@ -11,6 +11,7 @@ from mesa_pipeline.artifacts import Layout, is_current, slug
 from mesa_pipeline.config import PreviewsSettings
 from mesa_pipeline.evaluation.sweep import Reading
 from mesa_pipeline.llm import TokenCounter
+from mesa_pipeline.llm.metering import metered
 from mesa_pipeline.policies.base import PolicyInput
 from mesa_pipeline.policies.budget import TokenBudget
 from mesa_pipeline.policies.budgeted_reading import BudgetedReading, read_within
@@ -71,8 +72,10 @@ class MemoryShelf:
         expected = structure.memory_fingerprint(trajectory_fingerprint(trajectory))
         key = slug(trajectory.id)
         if not is_current(self.layout.memory(structure.name, key), expected):
-            with trace.span(f"build {structure.name}", "TOOL", trajectory=trajectory.id, steps=len(trajectory.steps)):
-                memory = structure.build(trajectory)
+            shown = {"trajectory": trajectory.id, "steps": len(trajectory.steps)}
+            with trace.span(f"build {structure.name}", "TOOL", **shown) as span:
+                with _asked(span):
+                    memory = structure.build(trajectory)
                 write_memory(self.layout, structure, key, memory, {"fingerprint": expected, "episode_id": trajectory.id})
         return read_memory(self.layout, structure, key)
 
@@ -128,7 +131,8 @@ def _selected(policy: Selector, retrieval: "_Retrieval", previews: PreviewsSetti
         glimpses: Mapping[str, Evidence] = retrieval.glimpses(subsets.STRUCTURE_CODES) if policy.reads_previews else {}
         shown = {code: preview(evidence, previews, counter) for code, evidence in glimpses.items()}
         asked = PolicyInput(retrieval.question, {}, len(retrieval.trajectory.steps), shown)
-        subset = policy.select(asked)
+        with _asked(span):
+            subset = policy.select(asked)
         reason = policy.explain(asked, subset)
         span.gave(structures=_label(subset), reason=reason)
         return _Selected(asked, subset, reason)
@@ -199,7 +203,11 @@ class _Retrieval:
         if structure.previews_evidence:
             return self._evidence(code)
         memory = self._memory(code)
-        with self.trace.span(f"preview {structure.name}", "RETRIEVER"), _timed(self.seconds, "retrieve"):
+        with (
+            self.trace.span(f"preview {structure.name}", "RETRIEVER") as span,
+            _timed(self.seconds, "retrieve"),
+            _asked(span),
+        ):
             return structure.preview(memory, self.question)
 
     def _evidence(self, code: str) -> Evidence:
@@ -209,7 +217,8 @@ class _Retrieval:
                 self.trace.span(f"retrieve {structure.name}", "RETRIEVER", question=self.question) as span,
                 _timed(self.seconds, "retrieve"),
             ):
-                found = self._found[code] = structure.retrieve(memory, self.question)
+                with _asked(span):
+                    found = self._found[code] = structure.retrieve(memory, self.question)
                 span.gave(items=[{"steps": list(item.steps), "text": item.text} for item in found.items])
                 span.has(pieces=len(found.items), truncated=found.truncated)
         return self._found[code]
@@ -217,6 +226,19 @@ class _Retrieval:
     def _memory(self, code: str) -> Any:
         with self.trace.span(f"open {self.memories.structures[code].name}", "TOOL"), _timed(self.seconds, "build"):
             return self.memories.open(code, self.trajectory, self.trace)
+
+
+@contextmanager
+def _asked(span: Span) -> Iterator[None]:
+    """Say of a span what the work in it asked models for, and the seconds it took."""
+    with metered() as meter:
+        try:
+            yield
+        finally:
+            cost = meter.cost
+            span.has(calls=cost.calls, embedded_texts=cost.embedded_texts, seconds=cost.seconds)
+            if cost.calls:
+                span.spent(cost.prompt_tokens, cost.completion_tokens)
 
 
 @contextmanager

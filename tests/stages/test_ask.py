@@ -5,11 +5,15 @@ from dataclasses import dataclass, field
 import pytest
 
 from mesa_pipeline.artifacts import Layout
+from mesa_pipeline.llm import Message
+from mesa_pipeline.llm.metering import metered_chat
+from mesa_pipeline.llm.scripted import ScriptedModel
 from mesa_pipeline.policies import FittedPolicy, FixedPolicy, PolicyInput
 from mesa_pipeline.policies.budget import TokenBudget
 from mesa_pipeline.reading.previews import preview
 from mesa_pipeline.stages.ask import MemoryShelf, ask
 from mesa_pipeline.stages.models import embedder_opener, open_reading, structures_of
+from mesa_pipeline.structures.sufficiency import LlmSufficiencyChecker
 from mesa_pipeline.structures.temporal import Checking, TemporalMemory
 from mesa_pipeline.subsets import FULL_SUBSET, STRUCTURE_CODES, encode
 from mesa_pipeline.types import Step, Trajectory
@@ -139,6 +143,42 @@ def test_a_trace_tells_what_was_chosen_read_composed_and_answered_with_tokens_an
     assert named["answer"].tokens["read"] == result.composed.tokens == whole.attributes["evidence_tokens"]
     assert named["answer"].tokens["written"] > 0
     assert whole.outputs["answer"] == result.answer.text
+
+
+def test_a_trace_tells_what_retrieving_asked_a_language_model_for(small_settings, tmp_path):
+    model = ScriptedModel(["NEED_STEPS: 11"])
+    checker = LlmSufficiencyChecker(metered_chat(lambda role, schema, max_tokens: model), 3, 8000)
+    limits, bm25 = small_settings.structures.temporal, small_settings.stores.bm25
+    checked = TemporalMemory(limits, bm25, 8000, Checking(checker, embedder_opener(small_settings, tmp_path)))
+    shelf = MemoryShelf({**structures_of(small_settings, tmp_path), "T": checked}, Layout(tmp_path, "asked"))
+    reading = open_reading(small_settings, Layout(tmp_path, "asked"))
+    policy = Watched(encode("TR"), reads_previews=True)
+    spans = {span.name: span for span in ask(QUESTION, HOUSE, policy, shelf, reading, small_settings.previews).trace.spans}
+    (prompt,) = model.asked
+    read = sum(len(message.content.split()) for message in prompt)
+    temporal = spans["retrieve temporal"]
+    assert (temporal.attributes["calls"], temporal.tokens) == (1, {"read": read, "written": 2})
+    assert temporal.attributes["embedded_texts"] == 1
+    assert spans["build temporal"].attributes["embedded_texts"] == len(STEPS)
+    for name in ("preview temporal", "retrieve raw", "select"):
+        assert (spans[name].attributes["calls"], spans[name].tokens) == (0, {}), name
+    for name in ("preview temporal", "retrieve temporal", "retrieve raw", "select", "build raw"):
+        assert spans[name].attributes["seconds"] > 0, name
+
+
+def test_a_trace_tells_what_a_policy_asked_a_language_model_for(small_settings, tmp_path):
+    model = metered_chat(lambda role, schema, max_tokens: ScriptedModel(["R, I think"]))("select")
+
+    class Choosing(Watched):
+        def select(self, question: PolicyInput) -> int:
+            model.complete([Message("user", "which of them"), Message("user", "is best?")])
+            return super().select(question)
+
+    shelf = MemoryShelf(structures_of(small_settings, tmp_path), Layout(tmp_path, "asked"))
+    reading = open_reading(small_settings, Layout(tmp_path, "asked"))
+    result = ask(QUESTION, HOUSE, Choosing(encode("R"), False), shelf, reading, small_settings.previews)
+    (select,) = [span for span in result.trace.spans if span.name == "select"]
+    assert (select.attributes["calls"], select.tokens) == (1, {"read": 5, "written": 3})
 
 
 def test_nothing_read_is_no_answer(answer):
