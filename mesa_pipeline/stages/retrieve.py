@@ -68,8 +68,12 @@ def retrieve_costs(context: StageContext, code: str) -> dict[str, Cost]:
 def evidence_fingerprint(structure: MemorySystem[Any], entry: EpisodeEntry) -> str:
     """Key of one structure's evidence for an episode's questions."""
     memory = structure.memory_fingerprint(entry.trajectory)
-    identity = {**structure.retrieve_identity(), **structure.access_identity(entry.steps)}
-    return fingerprint("evidence", memory, identity, entry.questions)
+    return fingerprint("evidence", memory, retrieved_by(structure, entry), entry.questions)
+
+
+def retrieved_by(structure: MemorySystem[Any], entry: EpisodeEntry) -> dict[str, Any]:
+    """All that changes what is retrieved from one structure's memory of an episode: JSON-able."""
+    return {**structure.retrieve_identity(), **structure.access_identity(entry.steps)}
 
 
 def is_retrieved(layout: Layout, structure: MemorySystem[Any], entry: EpisodeEntry) -> bool:

@@ -20,7 +20,7 @@ from mesa_pipeline.llm.metering import Cost
 from mesa_pipeline.stages.context import StageContext
 from mesa_pipeline.stages.models import open_reading, structures_of, waits_for_endpoint
 from mesa_pipeline.stages.parallel import run_units, worker_count
-from mesa_pipeline.stages.retrieve import evidence_fingerprint, is_retrieved
+from mesa_pipeline.stages.retrieve import evidence_fingerprint, is_retrieved, retrieved_by
 from mesa_pipeline.stages.spending import prefill_facts
 from mesa_pipeline.stages.storage import (
     EpisodeEntry,
@@ -189,12 +189,14 @@ class _SweepRun:
 def _open_episode(context: StageContext, entry: EpisodeEntry) -> _OpenEpisode:
     """Start or continue an episode's journal; its header names what made every outcome in it."""
     reading, key = open_reading(context.settings, context.layout), outcomes_fingerprint(context, entry)
+    structures = structures_of(context.settings, context.layout.workspace)
     header = {
         "fingerprint": key,
         "episode_id": entry.id,
+        "build": {code: dict(structure.build_identity()) for code, structure in structures.items()},
+        "retrieve": {code: retrieved_by(structure, entry) for code, structure in structures.items()},
         "reader": reading.reader.name,
         "reward": reading.reward.name,
-        "embedder": context.settings.llm.embedder_name,
         "tokenizer": reading.counter.name,
     }
     journal = Journal(context.layout.outcomes(entry.key), header)

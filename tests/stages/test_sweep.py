@@ -9,7 +9,7 @@ from contextlib import suppress
 
 import pytest
 
-from mesa_pipeline.artifacts import exclusive, read_records
+from mesa_pipeline.artifacts import exclusive, read_header, read_records
 from mesa_pipeline.errors import WorkspaceBusy
 from mesa_pipeline.stages import sweep as stage
 from mesa_pipeline.stages.storage import read_manifest
@@ -17,7 +17,9 @@ from mesa_pipeline.stages.sweep import is_swept, sweep
 from mesa_pipeline.stages.table import read_table
 from mesa_pipeline.subsets import ALL_SUBSETS
 from tests.conftest import REPOSITORY
+from tests.llm.misbehaving_server import MisbehavingServer
 from tests.pipeline import SMALL, conclude, copy_of
+from tests.stages import endpoint_model
 from tests.stages.test_pipeline import contents
 
 
@@ -117,3 +119,17 @@ def test_two_sweeps_at_once_are_refused(prepared, tmp_path):
     context = copy_of(prepared, tmp_path)
     with exclusive(context.layout), pytest.raises(WorkspaceBusy, match=str(os.getpid())):
         sweep(context)
+
+
+def test_outcomes_name_the_language_models_that_had_a_part_in_them(tmp_path):
+    builders = ("structures.summary.builder=llm", "structures.graph.builder=llm", "structures.temporal.checker=llm")
+    with MisbehavingServer(otherwise=endpoint_model.reply) as server:
+        context = endpoint_model.prepared(endpoint_model.context_of(tmp_path, server.base_url, *builders))
+        assert not sweep(context).failed
+    model, embedder = context.settings.llm.chat.model, context.settings.llm.embeddings.model
+    for entry in read_manifest(context.layout).episodes:
+        header = read_header(context.layout.outcomes(entry.key))
+        assert model in header["build"]["S"]["summarizer"]["model"]
+        assert all(model in name for name in header["build"]["G"]["extractor"]["models"])
+        assert model in header["retrieve"]["T"]["checker"]["model"]
+        assert header["build"]["V"]["embedder"] == header["build"]["T"]["embedder"] == embedder
