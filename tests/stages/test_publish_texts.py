@@ -55,6 +55,16 @@ def evidence_of(context: StageContext) -> dict[str, bytes]:
     return {str(path.relative_to(layout.workspace)): path.read_bytes() for folder in folders for path in folder.iterdir()}
 
 
+def places(context: StageContext, proxy: Proxy) -> int:
+    """Of how many episodes the server has copies, all of them whole."""
+    client, index = Elasticsearch(proxy.emulator), context.settings.stores.elasticsearch.index
+    client.indices.refresh(index=index)
+    found = client.search(index=index, aggs={"places": {"terms": {"field": "place", "size": 99}}}, size=0)
+    held = len(found["aggregations"]["places"]["buckets"])
+    assert client.count(index=index, query={"term": {"kind": "memory"}})["count"] == held
+    return held
+
+
 @pytest.mark.parametrize("variant", ["lucene", "okapi"])
 def test_evidence_is_byte_for_byte_that_of_the_process(open_context, on_server, proxy, variant) -> None:
     ranking = f"stores.bm25.variant={variant}"
@@ -80,11 +90,20 @@ def test_episodes_that_left_the_data_leave_the_server(open_context, on_server, p
     build(open_context("there", *on_server), "R")
     fewer = open_context("there", *on_server, "datasets.synthetic.episodes=6")
     build(fewer, "R")
-    client, index = Elasticsearch(proxy.emulator), fewer.settings.stores.elasticsearch.index
-    client.indices.refresh(index=index)
-    places = client.search(index=index, aggs={"places": {"terms": {"field": "place", "size": 99}}}, size=0)
-    assert len(places["aggregations"]["places"]["buckets"]) == 6
-    assert client.count(index=index, query={"term": {"kind": "memory"}})["count"] == 6
+    assert places(fewer, proxy) == 6
+
+
+def test_copies_stay_while_the_server_is_switched_off_and_one_build_with_it_deletes_them(
+    open_context, on_server, proxy
+) -> None:
+    build(open_context("there", *on_server), "R")
+    asked = len(proxy.asked)
+    build(open_context("there", "datasets.synthetic.episodes=6"), "R")
+    assert len(proxy.asked) == asked
+    fewer = open_context("there", *on_server, "datasets.synthetic.episodes=6")
+    assert places(fewer, proxy) == 10
+    assert build(fewer, "R").made == 0
+    assert places(fewer, proxy) == 6
 
 
 def test_a_server_that_lost_all_is_filled_again(open_context, on_server, proxy) -> None:
