@@ -175,7 +175,8 @@ def _handler_of(proxy: ModelProxy) -> type[BaseHTTPRequestHandler]:
         def do_POST(self) -> None:
             length = int(self.headers.get("Content-Length", 0))
             content = self.rfile.read(min(length, MAX_BODY))
-            if not secrets.compare_digest(self.headers.get("Authorization", ""), f"Bearer {proxy.key}"):
+            key = self.headers.get("Authorization", "").encode("utf-8", "replace")
+            if not secrets.compare_digest(key, f"Bearer {proxy.key}".encode("ascii")):
                 self._send(401, {"error": {"message": "another key is needed"}})
                 return
             try:

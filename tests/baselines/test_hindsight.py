@@ -193,6 +193,23 @@ def test_a_bank_that_is_not_there_is_a_failure_and_not_an_empty_memory(running: 
 
 
 @pytest.mark.timeout(900)
+def test_a_database_that_was_killed_is_started_again(
+    running: Hindsight, bank: Bank, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    before = running.retrieve(bank, "Where is cup1?")
+    ours = str(tmp_path_factory.getbasetemp())
+    (server,) = [process for process in psutil.process_iter(["cmdline"]) if is_server(process.info["cmdline"] or [], ours)]
+    server.kill()
+    server.wait(60)
+    assert running.retrieve(bank, "Where is cup1?") == before
+
+
+def is_server(command: list[str], folder: str) -> bool:
+    """Whether a command line is of PostgreSQL over data below a folder."""
+    return bool(command) and command[0].endswith("/postgres") and any(folder in part for part in command)
+
+
+@pytest.mark.timeout(900)
 def test_a_model_that_fails_is_a_failure_and_not_a_memory(running: Hindsight, extractor: Extractor) -> None:
     extractor.instead = ModelError("busy")
     try:

@@ -90,9 +90,10 @@ def test_what_failed_is_told_rather_than_what_the_package_made_of_it(proxy: Mode
         raise SystemFailure("its own")
 
 
-def test_who_has_no_key_gets_nothing(proxy: ModelProxy) -> None:
+@pytest.mark.parametrize("key", ["other", "\xe9"])
+def test_who_has_no_key_gets_nothing(proxy: ModelProxy, key: str) -> None:
     with metered() as meter, proxy.serving():
-        assert ask(proxy, "hello", key="other") == 401
+        assert ask(proxy, "hello", key=key) == 401
     assert meter.cost.calls == 0
 
 

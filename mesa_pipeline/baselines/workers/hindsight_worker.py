@@ -27,9 +27,18 @@ class Database:
         self._home = home / "pg0"
         self._lock = (home / "database.lock").open("a")
         self._is_ours = False
+        self._port = 0
+
+    @property
+    def is_up(self) -> bool:
+        """Whether something answers where it was started."""
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self._port)) == 0
 
     def start(self) -> str:
-        """Start it, on a free port of the loopback; returns its address. One that a dead worker left running is stopped first.
+        """Start it, on a free port of the loopback, and again on the same; returns its address.
+
+        One that a dead worker left running is stopped first.
 
         Raises:
             RuntimeError: Another worker uses the same data.
@@ -42,13 +51,11 @@ class Database:
         self._home.mkdir(mode=0o700, parents=True, exist_ok=True)
         if os.geteuid() == 0:
             os.chown(self._home, NOBODY, NOBODY)
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
+        self._port = self._port or free_port()
         self.stop()
         account = ["--username", OWNER, "--password", OWNER, "--database", OWNER]
-        self._pg0("start", "--name", INSTANCE, "--port", str(port), *account, "-c", "listen_addresses=127.0.0.1")
-        return f"postgresql://{OWNER}:{OWNER}@127.0.0.1:{port}/{OWNER}"
+        self._pg0("start", "--name", INSTANCE, "--port", str(self._port), *account, "-c", "listen_addresses=127.0.0.1")
+        return f"postgresql://{OWNER}:{OWNER}@127.0.0.1:{self._port}/{OWNER}"
 
     def stop(self) -> None:
         """Stop it, if it runs for this process."""
@@ -140,6 +147,8 @@ class Banks:
         self._database.stop()
 
     def _opened(self) -> Any:
+        if self._engine is not None and not self._database.is_up:
+            self._database.start()  # it was killed; the package finds it where it was
         if self._engine is None:
             os.environ["HINDSIGHT_API_DATABASE_URL"] = self._database.start()
             from hindsight_api import MemoryEngine
@@ -161,6 +170,13 @@ class Banks:
                 await connection.close()
 
         return LOOP.run_until_complete(count())
+
+
+def free_port() -> int:
+    """A port of the loopback that nobody uses."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 def _context() -> Any:
