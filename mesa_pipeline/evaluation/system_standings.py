@@ -4,7 +4,7 @@ A question without a score is left out of means and counted; a question that a s
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -31,6 +31,8 @@ class SystemStanding:
         unasked: Those that the system was not asked.
         behind: Score of MESA minus the system's, paired by question over all seeds, with its episode-clustered interval;
             ``None`` for MESA itself and where no question has both scores.
+        interval: Of the mean score over the questions of all seeds, episodes resampled with all their appearances in them;
+            ``None`` where no question has a score.
     """
 
     code: str
@@ -44,6 +46,7 @@ class SystemStanding:
     unscored: int
     unasked: int
     behind: Interval | None = None
+    interval: Interval | None = None
 
 
 def standings_of(
@@ -51,31 +54,38 @@ def standings_of(
     keep: Callable[[QuestionInfo], bool] = lambda question: True,
     settings: EvaluationSettings | None = None,
 ) -> tuple[SystemStanding, ...]:
-    """Every system on the test questions that ``keep`` keeps; differences to MESA where bootstrap settings are given."""
+    """Every system on the test questions that ``keep`` keeps; with intervals where bootstrap settings are given."""
     kept = [np.array([keep(question) for question in part.questions], dtype=bool) for part in comparison.held_out]
-    clusters = [
-        np.array([question.episode_id for question in part.questions], dtype=object)[where]
-        for part, where in zip(comparison.held_out, kept, strict=True)
+    clusters = np.concatenate(
+        [
+            np.array([question.episode_id for question in part.questions], dtype=object)[where]
+            for part, where in zip(comparison.held_out, kept, strict=True)
+        ]
+    )
+    found = [
+        _standing(system, [_kept(seed, where) for seed, where in zip(system.seeds, kept, strict=True)])
+        for system in comparison.systems
     ]
-    own = [seed.scores[where] for seed, where in zip(comparison.mesa.seeds, kept, strict=True)]
-    found = []
-    for system in comparison.systems:
-        parts = [_kept(seed, where) for seed, where in zip(system.seeds, kept, strict=True)]
-        behind = None
-        if settings is not None and system is not comparison.mesa:
-            differences = np.concatenate([mine - part.scores for mine, part in zip(own, parts, strict=True)])
-            behind = _interval(differences, np.concatenate(clusters), settings)
-        found.append(_standing(system, parts, behind))
-    return tuple(found)
+    if settings is None:
+        return tuple(found)
+    scores = [_pooled(system, kept) for system in comparison.systems]
+    return tuple(
+        replace(
+            standing,
+            behind=None if standing is found[-1] else _interval(scores[-1] - own, clusters, settings),
+            interval=_interval(own, clusters, settings),
+        )
+        for standing, own in zip(found, scores, strict=True)
+    )
 
 
 def grouped_standings(
-    comparison: Comparison, group: Callable[[QuestionInfo], str | None]
+    comparison: Comparison, group: Callable[[QuestionInfo], str | None], settings: EvaluationSettings | None = None
 ) -> Mapping[str, tuple[SystemStanding, ...]]:
-    """Every system on each group of test questions, groups by the alphabet; questions without a group are left out."""
+    """``standings_of`` each group of test questions, groups by the alphabet; questions without a group are left out."""
 
     def of_group(name: str) -> tuple[SystemStanding, ...]:
-        return standings_of(comparison, lambda question: group(question) == name)
+        return standings_of(comparison, lambda question: group(question) == name, settings)
 
     names = {name for part in comparison.held_out for question in part.questions if (name := group(question)) is not None}
     return {name: of_group(name) for name in sorted(names)}
@@ -85,7 +95,12 @@ def _kept(asked: Asked, where: np.ndarray) -> Asked:
     return Asked(asked.scores[where], asked.tokens[where], asked.prompt_tokens[where], asked.calls[where])
 
 
-def _standing(system: ComparedSystem, parts: Sequence[Asked], behind: Interval | None) -> SystemStanding:
+def _pooled(system: ComparedSystem, kept: Sequence[np.ndarray]) -> np.ndarray:
+    """Scores of the questions kept, seed after seed."""
+    return np.concatenate([seed.scores[where] for seed, where in zip(system.seeds, kept, strict=True)])
+
+
+def _standing(system: ComparedSystem, parts: Sequence[Asked]) -> SystemStanding:
     unasked = sum(int(np.isnan(part.tokens).sum()) for part in parts)
     return SystemStanding(
         code=system.code,
@@ -98,7 +113,6 @@ def _standing(system: ComparedSystem, parts: Sequence[Asked], behind: Interval |
         questions=sum(len(part.scores) for part in parts),
         unscored=sum(int(np.isnan(part.scores).sum()) for part in parts) - unasked,
         unasked=unasked,
-        behind=behind,
     )
 
 
@@ -108,7 +122,7 @@ def _spread(seeds: Sequence[np.ndarray]) -> MeanStd | None:
     return mean_and_sample_std(means) if means else None
 
 
-def _interval(differences: np.ndarray, clusters: np.ndarray, settings: EvaluationSettings) -> Interval | None:
-    if np.isnan(differences).all():
+def _interval(values: np.ndarray, clusters: np.ndarray, settings: EvaluationSettings) -> Interval | None:
+    if np.isnan(values).all():
         return None
-    return paired_bootstrap(differences, clusters, settings.bootstrap_samples, settings.confidence, settings.bootstrap_seed)
+    return paired_bootstrap(values, clusters, settings.bootstrap_samples, settings.confidence, settings.bootstrap_seed)

@@ -22,6 +22,7 @@ from mesa_pipeline.reports.headline import headline, seeds_table
 from mesa_pipeline.reports.inputs import ReportInputs
 from mesa_pipeline.reports.judges import judges_section
 from mesa_pipeline.reports.ladder import ladder_csv
+from mesa_pipeline.reports.looks import winner_looks
 from mesa_pipeline.reports.search import ablations_section, policy_section, search_section
 from mesa_pipeline.reports.search_tables import candidates_csv
 from mesa_pipeline.reports.spending import spending_section
@@ -128,12 +129,13 @@ def _subsets_section(inputs: ReportInputs, swept: Sequence[SubsetFinding]) -> Se
 
 
 def _winners_section(inputs: ReportInputs) -> Section:
-    domains = group_findings(inputs.matrix, lambda question: question.domain)
-    capabilities = group_findings(inputs.matrix, lambda question: question.qa_type)
+    domains = group_findings(inputs.matrix, lambda question: question.domain, inputs.evaluation)
+    capabilities = group_findings(inputs.matrix, lambda question: question.qa_type, inputs.evaluation)
+    looks = winner_looks([*domains, *capabilities])
     items = _present(
-        group_figure(domains, "domains", "domain"),
+        group_figure(domains, "domains", "domain", looks),
         tables.winners_table(domains, "domain-winners", "domain") if domains else None,
-        group_figure(capabilities, "capabilities", "capability"),
+        group_figure(capabilities, "capabilities", "capability", looks),
         tables.winners_table(capabilities, "capability-winners", "capability") if capabilities else None,
     )
     missing = () if capabilities else ("The questions carry no capability, so there are no winners by capability.",)

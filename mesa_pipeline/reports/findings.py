@@ -1,15 +1,18 @@
 """What the outcome table says of the subsets: means, ranks, the Pareto front and winners by group."""
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from mesa_pipeline import subsets
+from mesa_pipeline.config import EvaluationSettings
+from mesa_pipeline.evaluation.statistics import Interval, paired_bootstrap
 from mesa_pipeline.outcomes import OutcomeMatrix, QuestionInfo
 
 SCORE_TOLERANCE = 1e-9
+BEST_SUBSETS = 6
 OPTIMISM = "The best of 31 is chosen and measured on the same questions, so its score is optimistic."
 
 
@@ -45,18 +48,26 @@ class GroupFinding:
         questions: Number of questions.
         episodes: Number of episodes they come from.
         scores: Shape ``(31,)``: mean score of each subset; NaN where unscored.
-        winner: The best subset; of equal scores the one with fewest tokens, then fewest structures.
-        tied: How many other subsets reach the same score.
-        margin: Mean paired difference to the full subset, over questions scored under both; NaN where there are none.
+        best: The best few with a score, best first, and the full one; of equal scores the one with fewest tokens, then fewest
+            structures, comes first.
+        intervals: Mean score of each of ``best`` with its episode-clustered interval.
+        tied: How many other subsets reach the score of the first.
+        margin: Paired difference of the first to the full subset with its interval, over questions scored under both; ``None``
+            where there are none.
     """
 
     name: str
     questions: int
     episodes: int
     scores: np.ndarray
-    winner: int
+    best: tuple[int, ...]
+    intervals: Mapping[int, Interval]
     tied: int
-    margin: float
+    margin: Interval | None
+
+    @property
+    def winner(self) -> int:
+        return self.best[0]
 
     @property
     def winning_score(self) -> float:
@@ -141,32 +152,49 @@ def pareto_front(scores: np.ndarray, tokens: np.ndarray) -> frozenset[int]:
     return frozenset(mask for mask, point in points.items() if not dominated(point))
 
 
-def group_findings(matrix: OutcomeMatrix, group: Callable[[QuestionInfo], str | None]) -> tuple[GroupFinding, ...]:
-    """The winning subset of each group, groups in alphabetical order; questions whose group is ``None`` and groups without any
-    score are left out."""
+def group_findings(
+    matrix: OutcomeMatrix, group: Callable[[QuestionInfo], str | None], settings: EvaluationSettings
+) -> tuple[GroupFinding, ...]:
+    """The best subsets of each group, groups in alphabetical order; questions whose group is ``None`` and groups without any
+    score are left out.
+
+    Args:
+        matrix: Outcomes of the questions.
+        group: What a question belongs to.
+        settings: Of the bootstrap.
+    """
     rows: dict[str, list[int]] = defaultdict(list)
     for row, question in enumerate(matrix.questions):
         name = group(question)
         if name is not None:
             rows[name].append(row)
-    found = [_group_finding(name, matrix, np.array(rows[name])) for name in sorted(rows)]
-    return tuple(finding for finding in found if not np.isnan(finding.winning_score))
+    parts = {name: matrix.select(np.isin(np.arange(len(matrix)), rows[name])) for name in sorted(rows)}
+    return tuple(
+        _group_finding(name, part, settings) for name, part in parts.items() if not np.isnan(column_means(part.scores)).all()
+    )
 
 
-def _group_finding(name: str, matrix: OutcomeMatrix, rows: np.ndarray) -> GroupFinding:
-    scores = column_means(matrix.scores[rows])
-    winner = order_by_worth(scores, column_means(matrix.tokens[rows]))[0]
-    paired = matrix.scores[rows, winner - 1] - matrix.scores[rows, subsets.FULL_SUBSET - 1]
-    tied = sum(_rounded(float(value)) == _rounded(float(scores[winner - 1])) for value in scores) - 1
+def _group_finding(name: str, part: OutcomeMatrix, settings: EvaluationSettings) -> GroupFinding:
+    scores = column_means(part.scores)
+    ranked = [mask for mask in order_by_worth(scores, column_means(part.tokens)) if not np.isnan(scores[mask - 1])]
+    best = tuple(dict.fromkeys([*ranked[:BEST_SUBSETS], *(mask for mask in ranked if mask == subsets.FULL_SUBSET)]))
+    margins = part.scores[:, best[0] - 1] - part.scores[:, subsets.FULL_SUBSET - 1]
     return GroupFinding(
         name=name,
-        questions=len(rows),
-        episodes=len({matrix.questions[row].episode_id for row in rows}),
+        questions=len(part),
+        episodes=len(set(part.episode_ids)),
         scores=scores,
-        winner=winner,
-        tied=tied,
-        margin=float(column_means(paired[:, None])[0]),
+        best=best,
+        intervals={mask: _interval(part.scores[:, mask - 1], part, settings) for mask in best},
+        tied=sum(_rounded(float(value)) == _rounded(float(scores[best[0] - 1])) for value in scores) - 1,
+        margin=None if np.isnan(margins).all() else _interval(margins, part, settings),
     )
+
+
+def _interval(values: np.ndarray, part: OutcomeMatrix, settings: EvaluationSettings) -> Interval:
+    """Mean of one value a question, some of which may be NaN, with its episode-clustered interval."""
+    samples, confidence, seed = settings.bootstrap_samples, settings.confidence, settings.bootstrap_seed
+    return paired_bootstrap(values, part.episode_ids, samples, confidence, seed)
 
 
 def _rounded(score: float) -> float:

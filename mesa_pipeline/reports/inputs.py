@@ -28,13 +28,11 @@ class ComparedSystems:
         scored: All systems, by the reward of the settings.
         f1: The same answers by token F1, whatever the reward was.
         builds: What building took, in the order of the table.
-        evaluation: Bootstrap settings.
     """
 
     scored: Comparison
     f1: Comparison
     builds: tuple[MeanCost, ...]
-    evaluation: EvaluationSettings
 
 
 @dataclass(frozen=True)
@@ -46,6 +44,7 @@ class ReportInputs:
         provenance: What made the figures (reader, reward, embedder, tokenizer, versions, fingerprints), by name, in the order
             in which to show it.
         matrix: Outcomes of every swept question.
+        evaluation: Bootstrap settings.
         tests: Held-out results, one per split seed; empty before a policy is tested.
         pooled: Interval of the frozen policies' difference to reading all five over all tested seeds at once, for the headline;
             without it the headline falls back on the seeds' own intervals.
@@ -70,6 +69,7 @@ class ReportInputs:
     dataset: str
     provenance: Mapping[str, str]
     matrix: OutcomeMatrix
+    evaluation: EvaluationSettings
     tests: tuple[TestResult, ...] = ()
     pooled: Interval | None = None
     credit: CreditSummary | None = None

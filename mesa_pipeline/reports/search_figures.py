@@ -13,48 +13,59 @@ from mesa_pipeline.reports.search_findings import INITIAL, SLOTS, Candidate, Sea
 from mesa_pipeline.reports.svg import to_svg
 from mesa_pipeline.reports.theme import ALL_COLOUR, INK, MARKER_EDGE, MUTED, POLICY_COLOUR, SUBSET_COLOURS, canvas
 
-SLOT_COLOURS = dict(zip(SLOTS, (SUBSET_COLOURS[2], SUBSET_COLOURS[5], SUBSET_COLOURS[1]), strict=True))
+SLOT_COLOURS = dict(zip(SLOTS, (SUBSET_COLOURS[4], SUBSET_COLOURS[2], SUBSET_COLOURS[1]), strict=True))
 SLOT_MARKERS = dict(zip(SLOTS, ("o", "^", "s"), strict=True))
 REACH_BELOW = 4.0
 """How far the axis goes below the middle candidate, as a multiple of how far the best is above it; ``all`` is always shown."""
 SLOT_OFFSET = 0.22
+CANDIDATE_AXIS = "candidate, in the order tried"
 
 
 def objective_figure(found: SearchFinding) -> Figure:
     """Validation objective of every candidate, and of the best so far (paper, Figure 5a)."""
-    name = f"search-objective-{found.seed}"
-    tried = [candidate for candidate in found.candidates if candidate.id != INITIAL]
-    places = {candidate.id: place for place, candidate in enumerate(tried, 1)}
-    start = _worth(found.by_id[INITIAL]).objective
-    best = _best_so_far(start, tried)
-    description = (
-        f"Validation objective x100 of {len(tried)} candidates: all five structures {text.score(start)}, "
-        f"best in the end {text.score(best[-1])}"
-    )
+    name, description = f"search-objective-{found.seed}", describe_objective(found)
     with canvas(8.4, 4.2, name) as drawing:
         axes = drawing.subplots()
-        axes.axhline(100 * start, color=ALL_COLOUR, linewidth=1, linestyle="--", label="all five structures")
-        floor = 100 * _floor(start, [candidate.worth.objective for candidate in tried if candidate.worth])
-        _draw_candidates(axes, tried, places, floor)
-        axes.step(
-            range(len(best)), [100 * value for value in best], where="post", color=INK, linewidth=1.6, label="best so far"
-        )
-        if found.chosen in places:
-            winner = places[found.chosen], 100 * _worth(found.winner).objective
-            axes.plot(*winner, "*", color=POLICY_COLOUR, markersize=16, markeredgecolor=MARKER_EDGE, label="frozen", zorder=6)
-        axes.set_xlim(-1, len(tried) + 1)
-        axes.margins(y=0.06)
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        axes.set_xlabel("candidate, in the order tried")
-        axes.set_ylabel("validation objective x100")
+        draw_objective(axes, found)
+        axes.set_xlabel(CANDIDATE_AXIS)
         axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=4, fontsize=9)
         svg = to_svg(drawing, name, description)
-    caption = (
+    return Figure(name, "Objective of each candidate", svg, objective_caption(found), description)
+
+
+def describe_objective(found: SearchFinding) -> str:
+    """What ``draw_objective`` shows, in words."""
+    best = _best_so_far(found)
+    return (
+        f"Validation objective x100 of {len(found.tried)} candidates: all five structures {text.score(best[0])}, "
+        f"best in the end {text.score(best[-1])}"
+    )
+
+
+def objective_caption(found: SearchFinding) -> str:
+    """How to read ``draw_objective``."""
+    return (
         f"Split seed {found.seed}. Score less {found.lambda_:g} a token, x100, on the validation questions. Filled: entered "
         "the archive; hollow: chose exactly as an earlier candidate; a cross at the lower edge: invalid. A candidate worse "
         "than the axis reaches stands at its lower edge. The best of many is partly luck; test questions say how much."
     )
-    return Figure(name, "Objective of each candidate", svg, caption, description)
+
+
+def draw_objective(axes: Axes, found: SearchFinding) -> None:
+    """Objective of every candidate by its place in the order tried, from 1, and of the best so far."""
+    tried, best = found.tried, _best_so_far(found)
+    places = {candidate.id: place for place, candidate in enumerate(tried, 1)}
+    axes.axhline(100 * best[0], color=ALL_COLOUR, linewidth=1, linestyle="--", label="all five structures")
+    floor = 100 * _floor(best[0], [candidate.worth.objective for candidate in tried if candidate.worth])
+    _draw_candidates(axes, tried, places, floor)
+    axes.step(range(len(best)), [100 * value for value in best], where="post", color=INK, linewidth=1.6, label="best so far")
+    if found.chosen in places:
+        winner = places[found.chosen], 100 * _worth(found.winner).objective
+        axes.plot(*winner, "*", color=POLICY_COLOUR, markersize=16, markeredgecolor=MARKER_EDGE, label="frozen", zorder=6)
+    axes.set_xlim(-1, len(tried) + 1)
+    axes.margins(y=0.06)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set_ylabel("validation objective x100")
 
 
 def _draw_candidates(axes: Axes, tried: Sequence[Candidate], places: dict[str, int], floor: float) -> None:
@@ -84,9 +95,10 @@ def _floor(start: float, values: Sequence[float]) -> float:
     return min(start, max(min([start, *values]), middle - REACH_BELOW * (best - middle)))
 
 
-def _best_so_far(start: float, tried: Sequence[Candidate]) -> list[float]:
+def _best_so_far(found: SearchFinding) -> list[float]:
     """Highest objective after each candidate, that of ``all`` first."""
-    values = [candidate.worth.objective if candidate.worth else -np.inf for candidate in tried]
+    start = _worth(found.by_id[INITIAL]).objective
+    values = [candidate.worth.objective if candidate.worth else -np.inf for candidate in found.tried]
     return [float(value) for value in np.maximum.accumulate([start, *values])]
 
 

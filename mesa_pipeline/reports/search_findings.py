@@ -92,6 +92,7 @@ class SearchFinding:
         readings: The best candidate at other prices.
         hypervolume: Share of the rectangle from no token to those of ``all``, and from score 0 to 1, under the front.
         bonus_to_spread: Mean exploration bonus as a multiple of the spread of the arms' means; ``None`` while unknown.
+        improvements: Ids of those that were the best so far when they were tried, ``all`` first.
     """
 
     seed: int
@@ -108,6 +109,7 @@ class SearchFinding:
     readings: tuple[Reading, ...]
     hypervolume: float
     bonus_to_spread: float | None
+    improvements: tuple[str, ...] = (INITIAL,)
 
     @cached_property
     def by_id(self) -> dict[str, Candidate]:
@@ -120,6 +122,11 @@ class SearchFinding:
     @property
     def winner(self) -> Candidate:
         return self.by_id[self.chosen]
+
+    @property
+    def tried(self) -> tuple[Candidate, ...]:
+        """All but ``all``, in order."""
+        return tuple(candidate for candidate in self.candidates if candidate.id != INITIAL)
 
     @property
     def archive(self) -> tuple[Candidate, ...]:

@@ -8,6 +8,7 @@ import numpy as np
 from mesa_pipeline import subsets
 from mesa_pipeline.evaluation.statistics import MeanStd
 from mesa_pipeline.reports import text
+from mesa_pipeline.reports.cells import difference_cells
 from mesa_pipeline.reports.document import Cell, Column, Row, Table
 from mesa_pipeline.reports.findings import OPTIMISM, GroupFinding, SubsetFinding
 from mesa_pipeline.reports.standings import Standing
@@ -110,7 +111,8 @@ def _subset_row(finding: SubsetFinding) -> Row:
 
 
 def winners_table(groups: Sequence[GroupFinding], name: str, noun: str) -> Table:
-    """The best subset of each group, and its margin over reading all five."""
+    """The best subset of each group, and its margin over reading all five with its interval."""
+    level = text.confidence(groups[0].intervals[groups[0].winner].confidence)
     columns = (
         Column(noun.capitalize(), "left"),
         Column("Questions"),
@@ -120,6 +122,7 @@ def winners_table(groups: Sequence[GroupFinding], name: str, noun: str) -> Table
         Column("Score", unit="x100"),
         Column("All five", unit="x100"),
         Column("Margin over all", unit="x100"),
+        Column("Interval", unit=level),
     )
     rows = tuple(
         Row(
@@ -131,7 +134,7 @@ def winners_table(groups: Sequence[GroupFinding], name: str, noun: str) -> Table
                 Cell(text.number(group.tied), group.tied),
                 Cell(text.score(group.winning_score), group.winning_score),
                 Cell(text.score(group.full_score), group.full_score),
-                Cell(text.difference(group.margin), group.margin),
+                *difference_cells(group.margin),
             )
         )
         for group in groups
@@ -139,8 +142,8 @@ def winners_table(groups: Sequence[GroupFinding], name: str, noun: str) -> Table
     caption = (
         f"Over all swept questions of each {noun}. {OPTIMISM} The fewer the questions, the more so. Ties counts "
         "other subsets "
-        "with the same score; the one with fewest tokens is shown. The margin is paired by question, over "
-        "those scored under both."
+        "with the same score; the one with fewest tokens is shown. The margin is paired by question, over those scored under "
+        "both; its bootstrap interval resamples whole episodes and does not cover that the subset was chosen on them."
     )
     return Table(name, f"Winners by {noun}", columns, rows, caption)
 

@@ -35,6 +35,15 @@ class Archive:
         """The best entry so far by validation objective."""
         return best_entry(self.entries)
 
+    @property
+    def improvements(self) -> tuple[ArchiveEntry, ...]:
+        """The entries that were the best so far when they came in, the first entry first."""
+        found: list[ArchiveEntry] = []
+        for entry in self.entries:
+            if best_entry([*found[-1:], entry]) is entry:
+                found.append(entry)
+        return tuple(found)
+
     def entry(self, id: str) -> ArchiveEntry:
         """The entry of an id.
 

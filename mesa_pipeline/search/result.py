@@ -8,6 +8,7 @@ from typing import Any, Self
 from mesa_pipeline.config import SearchSettings
 from mesa_pipeline.errors import PolicyError
 from mesa_pipeline.outcomes import joined
+from mesa_pipeline.policies import FittedPolicy
 from mesa_pipeline.policies.executable import ExecutablePolicy
 from mesa_pipeline.policies.sandbox import Sandbox
 from mesa_pipeline.search.archive import Archive
@@ -92,6 +93,11 @@ def choose(archive: Archive, store: SearchStore, data: SearchData, sandbox: Sand
     entry = select_entry(evidence, settings)
     policy = ExecutablePolicy(title(entry), entry.source, sandbox)
     return Chosen(entry, policy, _refitted(entry, data, sandbox) if settings.refit else _scored_state(entry, store))
+
+
+def as_scored(entry: ArchiveEntry, store: SearchStore, sandbox: Sandbox) -> FittedPolicy:
+    """An entry as the policy that it was when it was scored."""
+    return FittedPolicy(ExecutablePolicy(title(entry), entry.source, sandbox), _scored_state(entry, store))
 
 
 def title(entry: ArchiveEntry) -> str:

@@ -11,6 +11,7 @@ from mesa_pipeline.reports.inputs import ReportInputs
 from mesa_pipeline.stages.build import own_build_costs
 from mesa_pipeline.stages.compare_systems import compared_systems
 from mesa_pipeline.stages.context import StageContext
+from mesa_pipeline.stages.improvements import improvement_scores
 from mesa_pipeline.stages.report import analysed, gather, inputs_fingerprint
 from mesa_pipeline.subsets import STRUCTURE_CODES
 from mesa_pipeline.types import Summary
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from mesa_pipeline.reports.compared.inputs import ComparedInputs
 
 STAMP_FILE = "inputs.json"
-REPORT_VERSION = 3
+REPORT_VERSION = 4
 """Raised when the report says something else for the same inputs."""
 
 
@@ -64,7 +65,13 @@ def _compared(inputs: ReportInputs, context: StageContext) -> "ComparedInputs":
     from mesa_pipeline.reports.compared.inputs import ComparedInputs
 
     inputs = analysed(inputs, context)
-    return ComparedInputs(inputs, inputs.compared or compared_systems(context, (), inputs.tests, inputs.matrix))
+    return ComparedInputs(
+        report=inputs,
+        systems=inputs.compared or compared_systems(context, (), inputs.tests, inputs.matrix),
+        improvements={
+            search.seed: improvement_scores(context, search, inputs.tests, inputs.matrix) for search in inputs.searches[:1]
+        },
+    )
 
 
 def _require_tested(inputs: ReportInputs) -> None:

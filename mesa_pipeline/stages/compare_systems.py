@@ -55,7 +55,6 @@ def compared_systems(
         scored=compare_systems(tests, matrix, answers, retrieval),
         f1=_by_f1(context, tests, matrix, answers, retrieval),
         builds=_builds(context, codes),
-        evaluation=context.settings.evaluation,
     )
 
 

@@ -94,12 +94,20 @@ def read_archive(context: StageContext, seed: int) -> Archive:
     Raises:
         ArtifactError: There has been no search, another version made it, or its log is damaged.
     """
-    result = read_result(context, seed)
-    store = SearchStore(context.layout.policy(seed) / SEARCH_FOLDER / result.search)
+    result, store = read_result(context, seed), open_store(context, seed)
     archive = fold(store, before=result.iterations + 1)
     if len(archive.entries) - 1 + len(archive.rejections) != result.planned:
         raise ArtifactError(f"the log in {store.folder} is not the one that was searched; run `mesa optimize --seed {seed}`")
     return archive
+
+
+def open_store(context: StageContext, seed: int) -> SearchStore:
+    """The folder of a seed's finished search.
+
+    Raises:
+        ArtifactError: There has been no search, another version made it, or its log is damaged.
+    """
+    return SearchStore(context.layout.policy(seed) / SEARCH_FOLDER / read_result(context, seed).search)
 
 
 def aliases_of(context: StageContext, seed: int) -> tuple[str, ...]:

@@ -35,7 +35,7 @@ from mesa_pipeline.stages.test import read_test
 from mesa_pipeline.types import Summary
 
 STAMP_FILE = "inputs.json"
-REPORT_VERSION = 10
+REPORT_VERSION = 11
 """Raised when the report says something else for the same inputs."""
 logger = logging.getLogger(__name__)
 
@@ -82,6 +82,7 @@ def gather(context: StageContext) -> ReportInputs:
         dataset=context.dataset,
         provenance=_provenance(context, manifest, deciders(tests, searches)),
         matrix=table.matrix,
+        evaluation=context.settings.evaluation,
         tests=tests,
         pooled=pooled_versus_all(tests, table.matrix, context.settings.evaluation) if tests else None,
         searches=searches,

@@ -74,6 +74,7 @@ def search_finding(context: StageContext, seed: int) -> SearchFinding:
         readings=_readings(archive.entries, settings.lambda_),
         hypervolume=hypervolume(archive.entries, initial.validation.tokens),
         bonus_to_spread=bonus_to_spread(arms),
+        improvements=tuple(entry.id for entry in archive.improvements),
     )
 
 

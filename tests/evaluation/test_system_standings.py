@@ -30,6 +30,19 @@ def test_scores_tokens_and_counts_by_hand(six_questions, settings):
     assert found["random"].score.mean == pytest.approx(((means[0] + means[3]) / 2 + (means[3] + means[4]) / 2) / 2)
 
 
+def test_a_score_has_the_interval_of_the_questions_of_all_seeds(six_questions, settings):
+    """MESA scores 1, 1/2, 1 and 1 on g1 and, three times, w1: resamples of the two hold g1 alone, w1 alone, or both."""
+    comparison = compare_systems(two_tests(), six_questions, [looping()])
+    mesa = named(standings_of(comparison, settings=settings.evaluation))[FROZEN_ROW]
+    assert (mesa.interval.low, mesa.interval.mean, mesa.interval.high) == pytest.approx((2.5 / 3, 3.5 / 4, 1.0))
+    assert mesa.interval.clusters == 2
+    groups = grouped_standings(comparison, lambda question: question.domain, settings.evaluation)
+    game = named(groups["Game"])
+    assert game["loop"].interval is None, "unscored"
+    assert game["S"].behind.clusters == 1
+    assert named(standings_of(comparison))[FROZEN_ROW].interval is None
+
+
 def test_groups_hold_their_own_questions(six_questions):
     comparison = compare_systems(two_tests(), six_questions, [looping()])
     groups = grouped_standings(comparison, lambda question: question.domain)

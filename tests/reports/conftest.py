@@ -1,11 +1,13 @@
 """Made-up report inputs. Nothing here was measured: scores come from a seeded generator shaped like a real sweep."""
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from mesa_pipeline import subsets
+from mesa_pipeline.config import load_settings
 from mesa_pipeline.datasets.splits import Split
 from mesa_pipeline.evaluation.evaluate import (
     Evaluation,
@@ -25,6 +27,7 @@ CAPABILITIES = ("recall", "causal", "state-updating", "abstraction")
 SECTION_TOKENS = {"S": 900, "T": 1400, "G": 450, "V": 2600, "R": 6500}
 WORTH = {"S": 0.10, "T": 0.12, "G": 0.05, "V": 0.11, "R": 0.13}
 LAMBDA = 1e-6
+PARAMS = Path(__file__).resolve().parents[2] / "params.yaml"
 
 
 def fake_matrix(
@@ -130,6 +133,7 @@ def fake_inputs(
             "Data fingerprint": "41ce02d7aa93be06f1d8",
         },
         matrix=matrix,
+        evaluation=load_settings(PARAMS, environment={}).evaluation.model_copy(update={"bootstrap_samples": 50}),
         tests=tuple(fake_test(matrix, split, bonus) for split in splits),
         splits=splits,
         build_seconds={

@@ -9,17 +9,19 @@ import pytest
 
 from mesa_pipeline.baselines import BASELINES
 from mesa_pipeline.config import Settings
+from mesa_pipeline.evaluation.candidates import CandidateScore
 from mesa_pipeline.evaluation.compared_systems import Answers, compare_systems
 from mesa_pipeline.evaluation.held_out import FROZEN_ROW
 from mesa_pipeline.evaluation.ladder import ladder
 from mesa_pipeline.evaluation.panel import Agreement, JudgedSeed, JudgeRow
+from mesa_pipeline.evaluation.statistics import Interval
 from mesa_pipeline.evaluation.system_costs import PARALLEL_ROW, mean_cost
 from mesa_pipeline.evaluation.systems import SystemOutcome
 from mesa_pipeline.llm.metering import Cost
 from mesa_pipeline.outcomes import OutcomeMatrix
 from mesa_pipeline.reports.compared import REPORTS, ComparedInputs, write_compared
 from mesa_pipeline.reports.compared.systems import capabilities_table, domains_table, locomo_splits_table, locomo_table
-from mesa_pipeline.reports.document import Table
+from mesa_pipeline.reports.document import Figure, Table
 from mesa_pipeline.reports.inputs import ComparedSystems, ReportInputs
 from mesa_pipeline.reports.paper_figures import FIGURES, MARGINS, MODELS, OVERALL
 from mesa_pipeline.subsets import STRUCTURE_CODES
@@ -50,7 +52,8 @@ def compared(inputs: ReportInputs, settings: Settings, dataset: str = "ama_bench
         mean_cost("mem0", "Mem0", timed[:1], evaluation),
         mean_cost(PARALLEL_ROW, "side by side", timed, evaluation),
     )
-    return ComparedInputs(dataclasses.replace(inputs, dataset=dataset), ComparedSystems(found, found, builds, evaluation))
+    report = dataclasses.replace(inputs, dataset=dataset, evaluation=evaluation)
+    return ComparedInputs(report, ComparedSystems(found, found, builds))
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +92,7 @@ def test_the_papers_figures_have_columns_of_their_own(made: ComparedInputs) -> N
 
 
 def test_the_papers_selections_stand_beside_ours_with_what_they_read(made: ComparedInputs) -> None:
-    rungs = ladder(made.report.tests, {}, made.report.matrix, made.systems.evaluation)
+    rungs = ladder(made.report.tests, {}, made.report.matrix, made.report.evaluation)
     climbed = dataclasses.replace(made, report=dataclasses.replace(made.report, ladder=rungs))
     (table,) = REPORTS["table-3"].make(climbed)
     assert isinstance(table, Table)
@@ -111,13 +114,82 @@ def test_construction_has_an_interval_and_the_papers_seconds(made: ComparedInput
     assert {name: row["Paper"] for name, row in rows.items()} == {"BM25": "–", "Mem0": "179.9", "side by side": "38.2"}
 
 
-def test_a_search_is_drawn_with_what_its_policy_scores_on_test(inputs: ReportInputs, settings: Settings) -> None:
-    searched = dataclasses.replace(inputs, searches=(search(0), search(1)))
-    ours, theirs = (REPORTS["figure-5"].make(compared(searched, settings, name)) for name in ("synthetic", "ama_bench"))
-    frozen = inputs.tests[0].row(FROZEN_ROW)
-    assert f"the frozen policy scores {100 * frozen.evaluation.score:.2f}, " in ours[0].caption
-    assert "95% interval" in ours[0].caption
-    assert ("65.67" in ours[0].caption, "65.67" in theirs[0].caption) == (False, True)
+@pytest.fixture
+def searched(inputs: ReportInputs, settings: Settings) -> ComparedInputs:
+    """A search in which a fresh idea and its mend were the best so far, both better on test than all five."""
+    found = dataclasses.replace(search(0), improvements=("all", "01-explore", "02-repair"))
+    tested = tuple(
+        CandidateScore(
+            id, Interval(score, score - 0.03, score + 0.03, 0.95, 9), Interval(gain, gain - 0.01, gain + 0.01, 0.95, 9)
+        )
+        for id, score, gain in (("all", 0.31, 0.0), ("01-explore", 0.325, 0.015), ("02-repair", 0.3, -0.01))
+    )
+    report = dataclasses.replace(inputs, searches=(found, search(1)))
+    return dataclasses.replace(compared(report, settings), improvements={0: tested})
+
+
+def test_a_search_is_drawn_with_what_its_policy_scores_on_test(searched: ComparedInputs) -> None:
+    elsewhere = dataclasses.replace(searched, report=dataclasses.replace(searched.report, dataset="synthetic"))
+    (ours,), (theirs,) = (REPORTS["figure-5a"].make(found) for found in (elsewhere, searched))
+    frozen = searched.report.tests[0].row(FROZEN_ROW)
+    assert isinstance(ours, Figure)
+    assert isinstance(theirs, Figure)
+    assert f"the frozen policy scores {100 * frozen.evaluation.score:.2f}, " in ours.caption
+    assert "95% interval" in ours.caption
+    assert ("65.67" in ours.caption, "65.67" in theirs.caption) == (False, True)
+    assert "on test of those that were the best so far: all 31.0, 01-explore 32.5, 02-repair 30.0" in ours.description
+    assert [label in ours.svg for label in ("test score x100", "minus all five")] == [True, True]
+
+
+def test_without_scores_on_test_only_the_search_is_drawn(searched: ComparedInputs) -> None:
+    bare = dataclasses.replace(searched, improvements={})
+    (drawn,), (table,) = REPORTS["figure-5a"].make(bare), REPORTS["figure-5b"].make(bare)
+    assert isinstance(drawn, Figure)
+    assert isinstance(table, Table)
+    assert "test score x100" not in drawn.svg
+    assert {row.cells[3].text for row in table.rows} == {"–"}
+
+
+def test_accepted_proposals_stand_in_order_with_their_scores_on_test(searched: ComparedInputs) -> None:
+    (table,) = REPORTS["figure-5b"].make(searched)
+    assert isinstance(table, Table)
+    assert [[cell.text for cell in row.cells] for row in table.rows] == [
+        ["all", "", "20.00", "31.00", "28.00 to 34.00", "–", "–"],
+        ["01-explore lexical-rules", "words tell", "22.00", "32.50", "29.50 to 35.50", "+1.50", "+0.50 to +2.50"],
+        ["02-repair lexical-rules", "words tell", "23.00", "30.00", "27.00 to 33.00", "−1.00", "−2.00 to 0.00"],
+    ]
+    assert [row.highlighted for row in table.rows] == [False, False, True]
+    assert "2 proposals of 4" in table.caption
+
+
+def test_winners_have_intervals_beneath_the_radar(made: ComparedInputs) -> None:
+    drawn, table = REPORTS["figure-2a"].make(made)
+    assert isinstance(drawn, Figure)
+    assert isinstance(table, Table)
+    assert "winner minus all five" in drawn.svg
+    for row in cells(table).values():
+        low, high = (float(end.replace("−", "-")) for end in row["Interval"].split(" to "))
+        assert low <= float(row["Margin over all"].replace("−", "-")) <= high
+
+
+def test_a_subset_keeps_its_colour_from_figure_to_figure(made: ComparedInputs) -> None:
+    by_domain, _ = REPORTS["figure-2a"].make(made)
+    by_capability, _ = REPORTS["figure-2b"].make(made)
+    assert isinstance(by_domain, Figure)
+    assert isinstance(by_capability, Figure)
+    shared = {group.winner for group in made.winners.domains} & {group.winner for group in made.winners.capabilities}
+    assert shared
+    for mask in shared:
+        colour = made.winners.looks[mask].colour
+        assert colour in by_domain.svg
+        assert colour in by_capability.svg
+
+
+def test_domains_are_drawn_with_clustered_intervals_and_differences(made: ComparedInputs) -> None:
+    (drawn,) = REPORTS["figure-4"].make(made)
+    assert isinstance(drawn, Figure)
+    assert "MESA minus it" in drawn.svg
+    assert "resample whole episodes" in drawn.caption
 
 
 def test_on_other_data_the_paper_has_no_figures(inputs: ReportInputs, settings: Settings) -> None:
@@ -138,7 +210,7 @@ def test_every_figure_of_the_paper_is_of_a_row_there_can_be() -> None:
 
 
 def test_what_a_caption_explains_is_in_its_table(made: ComparedInputs) -> None:
-    rungs = ladder(made.report.tests, {}, made.report.matrix, made.systems.evaluation)
+    rungs = ladder(made.report.tests, {}, made.report.matrix, made.report.evaluation)
     climbed = dataclasses.replace(made, report=dataclasses.replace(made.report, ladder=rungs))
     (selected,), (fixed,) = REPORTS["table-3"].make(climbed), REPORTS["table-9"].make(climbed)
     assert isinstance(selected, Table)

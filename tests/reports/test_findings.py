@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from mesa_pipeline import subsets
+from mesa_pipeline.config import Settings
 from mesa_pipeline.outcomes import OutcomeMatrix, QuestionInfo
 from mesa_pipeline.reports.findings import (
     competition_ranks,
@@ -59,25 +60,41 @@ def test_unscored_cells_are_left_out_and_counted() -> None:
     assert (found[T].rank, found[T].on_front) == (0, False)
 
 
-def test_winner_margin_and_ties_of_each_group() -> None:
+def test_winner_margin_and_ties_of_each_group(settings: Settings) -> None:
     matrix = small_matrix([{S: 0.6, FULL: 0.2}, {T: 0.4, ST: 0.4, FULL: 0.3}, {S: 0.2, FULL: 0.4}], {T: 10}, domains="bab")
-    first, second = group_findings(matrix, lambda question: question.domain)
+    first, second = group_findings(matrix, lambda question: question.domain, settings.evaluation)
     assert (first.name, first.winner, first.tied, first.questions) == ("a", T, 1, 1)
-    assert first.margin == pytest.approx(0.1)
+    assert first.margin is not None
+    assert second.margin is not None
+    assert first.margin.mean == pytest.approx(0.1)
     assert (second.name, second.winner, second.questions, second.episodes) == ("b", S, 2, 2)
     assert (second.winning_score, second.full_score) == (pytest.approx(0.4), pytest.approx(0.3))
-    assert second.margin == pytest.approx(0.1)
+    assert second.margin.mean == pytest.approx(0.1)
 
 
-def test_the_margin_is_paired_over_questions_scored_under_both() -> None:
-    (group,) = group_findings(small_matrix([{S: 0.9, FULL: np.nan}, {S: 0.5, FULL: 0.4}]), lambda question: question.domain)
-    assert group.margin == pytest.approx(0.1)
+def test_the_margin_is_paired_over_questions_scored_under_both(settings: Settings) -> None:
+    (group,) = group_findings(
+        small_matrix([{S: 0.9, FULL: np.nan}, {S: 0.5, FULL: 0.4}]), lambda question: question.domain, settings.evaluation
+    )
+    assert group.margin is not None
+    assert group.margin.mean == pytest.approx(0.1)
 
 
-def test_groups_without_name_or_score_are_left_out() -> None:
+def test_the_best_few_and_the_full_subset_have_intervals(settings: Settings) -> None:
+    """Each of two episodes is drawn twice, once and once, or not at all: the means lie between the two scores."""
+    matrix = small_matrix([{S: 0.6, FULL: 0.2}, {S: 0.2, FULL: 0.1}])
+    (group,) = group_findings(matrix, lambda question: question.domain, settings.evaluation)
+    assert group.best[:2] == (S, FULL)
+    found = group.intervals[S]
+    assert (found.low, found.mean, found.high, found.clusters) == (0.2, pytest.approx(0.4), 0.6, 2)
+    assert group.margin is not None
+    assert (group.margin.low, group.margin.high) == (pytest.approx(0.1), pytest.approx(0.4))
+
+
+def test_groups_without_name_or_score_are_left_out(settings: Settings) -> None:
     matrix = small_matrix([dict.fromkeys(subsets.ALL_SUBSETS, np.nan), {S: 0.5}], domains="ab")
-    assert [group.name for group in group_findings(matrix, lambda question: question.domain)] == ["b"]
-    assert group_findings(matrix, lambda question: question.qa_type) == ()
+    assert [group.name for group in group_findings(matrix, lambda question: question.domain, settings.evaluation)] == ["b"]
+    assert group_findings(matrix, lambda question: question.qa_type, settings.evaluation) == ()
 
 
 def test_seeds_weigh_the_same_whatever_their_size() -> None:

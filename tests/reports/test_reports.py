@@ -185,7 +185,7 @@ def test_one_domain_gets_bars_and_three_a_radar(
 
 def test_nothing_swept_is_a_report_too(inputs: ReportInputs, tmp_path: Path) -> None:
     empty = OutcomeMatrix((), np.empty((0, 31)), np.empty((0, 31)))
-    paths = write_report(make_report(ReportInputs(dataset="none", provenance={}, matrix=empty)), tmp_path)
+    paths = write_report(make_report(ReportInputs("none", {}, empty, inputs.evaluation)), tmp_path)
     assert "No question has been swept yet." in paths.markdown.read_text(encoding="utf-8")
 
 

@@ -43,6 +43,19 @@ def test_the_frontier_is_the_policy_it_starts_with_until_something_beats_it():
     assert archive(entry("01-explore", 0.5, direction="a")).frontier.id == "01-explore"
 
 
+def test_improvements_are_those_that_were_the_best_when_they_came():
+    found = archive(
+        entry("01-explore", 0.3),
+        entry("02-explore", 0.5, 20.0),
+        entry("03-explore", 0.5, 20.0),
+        entry("04-explore", 0.5, 10.0),
+        entry("05-explore", 0.6, 30.0),
+        entry("06-explore", 0.55),
+    )
+    assert [better.id for better in found.improvements] == ["all", "02-explore", "04-explore", "05-explore"]
+    assert found.improvements[-1] is found.frontier
+
+
 def test_entries_are_found_by_id_and_the_best_by_arm():
     found = archive(entry("01-explore", 0.3, direction="a"), entry("02-explore", 0.5, direction="a"))
     assert found.entry("01-explore").validation.objective == 0.3

@@ -11,14 +11,14 @@ from pathlib import Path
 
 from mesa_pipeline.artifacts import write_text
 from mesa_pipeline.evaluation.system_standings import grouped_standings, standings_of
-from mesa_pipeline.reports.compared import construction, drawings, selection, systems
+from mesa_pipeline.reports.compared import construction, drawings, searching, selection, systems
 from mesa_pipeline.reports.compared.inputs import ComparedInputs
 from mesa_pipeline.reports.compared.page import compared_report
 from mesa_pipeline.reports.compared.texts import table_csv, table_json, table_markdown
 from mesa_pipeline.reports.document import Figure, Table
 from mesa_pipeline.reports.html import render_html
 
-Make = Callable[[ComparedInputs], tuple[Table, ...] | tuple[Figure, ...]]
+Make = Callable[[ComparedInputs], tuple[Table | Figure, ...]]
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,8 @@ REPORTS: dict[str, PaperItem] = {
     "figure-2a": PaperItem("Best structures by domain (Figure 2a)", drawings.domains_radar),
     "figure-2b": PaperItem("Best structures by capability (Figure 2b)", drawings.capabilities_radar),
     "figure-4": PaperItem("Domains (Figure 4)", drawings.domains_figure),
-    "figure-5": PaperItem("The search (Figure 5)", drawings.search_figure),
+    "figure-5a": PaperItem("The search (Figure 5a)", searching.search_figure),
+    "figure-5b": PaperItem("Accepted proposals (Figure 5b)", searching.accepted_table),
 }
 
 PAGE = "baselines.html"
@@ -84,8 +85,8 @@ def write_compared(inputs: ComparedInputs, directory: Path) -> str:
 
 def _standings(inputs: ComparedInputs) -> str:
     measured = {
-        "overall": [asdict(found) for found in standings_of(inputs.systems.scored, settings=inputs.systems.evaluation)],
-        "f1": [asdict(found) for found in standings_of(inputs.systems.f1, settings=inputs.systems.evaluation)],
+        "overall": [asdict(found) for found in standings_of(inputs.systems.scored, settings=inputs.report.evaluation)],
+        "f1": [asdict(found) for found in standings_of(inputs.systems.f1, settings=inputs.report.evaluation)],
         "capabilities": _asdicts(inputs, lambda question: question.qa_type),
         "domains": _asdicts(inputs, lambda question: question.domain),
         "builds": [asdict(found) for found in inputs.systems.builds if found.n],
@@ -94,7 +95,7 @@ def _standings(inputs: ComparedInputs) -> str:
 
 
 def _asdicts(inputs: ComparedInputs, group: systems.Group) -> dict[str, list[dict[str, object]]]:
-    found = grouped_standings(inputs.systems.scored, group)
+    found = grouped_standings(inputs.systems.scored, group, inputs.report.evaluation)
     return {name: [asdict(standing) for standing in standings] for name, standings in found.items()}
 
 

@@ -19,7 +19,7 @@ def construction_table(inputs: ComparedInputs) -> tuple[Table, ...]:
         Column("System", "left"),
         Column("Trajectories"),
         Column("Mean", unit="s"),
-        Column("Interval", unit=text.confidence(inputs.systems.evaluation.confidence)),
+        Column("Interval", unit=text.confidence(inputs.report.evaluation.confidence)),
         Column("Median", unit="s"),
         Column("Model calls", unit="mean"),
         Column("Prompt tokens", unit="mean"),

@@ -1,10 +1,24 @@
 """What the reports on compared systems are made from."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
 
 from mesa_pipeline.datasets import locomo
+from mesa_pipeline.evaluation.candidates import CandidateScore
+from mesa_pipeline.reports.findings import GroupFinding, group_findings
 from mesa_pipeline.reports.inputs import ComparedSystems, ReportInputs
+from mesa_pipeline.reports.looks import Look, winner_looks
 from mesa_pipeline.reports.paper_figures import DATASETS, OVERALL, PaperFigure, paper_figure
+
+
+class Winners(NamedTuple):
+    """The best subsets by domain and by capability, and how they are drawn in both."""
+
+    domains: tuple[GroupFinding, ...]
+    capabilities: tuple[GroupFinding, ...]
+    looks: Mapping[int, Look]
 
 
 @dataclass(frozen=True)
@@ -14,10 +28,21 @@ class ComparedInputs:
     Attributes:
         report: What the dataset's own report is made from, with its analyses; at least one policy was tested.
         systems: The systems side by side.
+        improvements: For the seed of a search that is drawn, its improvements on test questions; empty where they were not
+            looked at.
     """
 
     report: ReportInputs
     systems: ComparedSystems
+    improvements: Mapping[int, tuple[CandidateScore, ...]] = field(default_factory=dict)
+
+    @cached_property
+    def winners(self) -> Winners:
+        """Over all swept questions."""
+        matrix, settings = self.report.matrix, self.report.evaluation
+        domains = group_findings(matrix, lambda question: question.domain, settings)
+        capabilities = group_findings(matrix, lambda question: question.qa_type, settings)
+        return Winners(domains, capabilities, winner_looks([*domains, *capabilities]))
 
     @property
     def is_locomo(self) -> bool:

@@ -12,7 +12,7 @@ from mesa_pipeline.reports.tables import facts_table
 
 ALONE = "No other system was run on all questions, so MESA stands alone; run mesa baselines run."
 
-Made = Mapping[str, tuple[str, tuple[Table, ...] | tuple[Figure, ...]]]
+Made = Mapping[str, tuple[str, tuple[Table | Figure, ...]]]
 
 
 def compared_report(inputs: ComparedInputs, made: Made) -> Report:

@@ -74,7 +74,7 @@ def locomo_splits_table(inputs: ComparedInputs) -> tuple[Table, ...]:
 
 def compared_standings(inputs: ComparedInputs) -> tuple[SystemStanding, ...]:
     """The systems of the main table over all test questions, with their differences to MESA."""
-    return standings_of(inputs.systems.f1 if inputs.is_locomo else inputs.systems.scored, settings=inputs.systems.evaluation)
+    return standings_of(inputs.systems.f1 if inputs.is_locomo else inputs.systems.scored, settings=inputs.report.evaluation)
 
 
 def strongest(standings: Iterable[SystemStanding]) -> SystemStanding | None:
@@ -96,7 +96,7 @@ def _reward(inputs: ComparedInputs) -> str:
 
 
 def _systems_table(plan: _Plan, inputs: ComparedInputs) -> Table:
-    overall = standings_of(plan.comparison, settings=inputs.systems.evaluation)
+    overall = standings_of(plan.comparison, settings=inputs.report.evaluation)
     groups = grouped_standings(plan.comparison, plan.group)
     papers = [name for name in (OVERALL, *groups) if any(inputs.printed(plan.number, code, name) for code in _codes(overall))]
     columns = (
@@ -124,7 +124,7 @@ def _systems_table(plan: _Plan, inputs: ComparedInputs) -> Table:
 
 def _difference_columns(inputs: ComparedInputs) -> tuple[Column, Column]:
     """Headings of ``difference_cells``."""
-    level = text.confidence(inputs.systems.evaluation.confidence)
+    level = text.confidence(inputs.report.evaluation.confidence)
     return Column("MESA minus it", unit="x100"), Column("Interval", unit=level)
 
 
@@ -218,7 +218,7 @@ def _margins_table(inputs: ComparedInputs) -> tuple[Table, ...]:
 
 def _margin_row(domain: str, best: SystemStanding, inputs: ComparedInputs) -> Row:
     pair = inputs.systems.scored.among([best.code])
-    other, mesa = standings_of(pair, lambda question: question.domain == domain, inputs.systems.evaluation)
+    other, mesa = standings_of(pair, lambda question: question.domain == domain, inputs.report.evaluation)
     printed = MARGINS.get(domain) if inputs.is_of_paper(4) else None
     cells = (
         Cell(text.printable(domain, NAME_CHARS)),
