@@ -11,6 +11,7 @@ from mesa_pipeline.reports.theme import ALL_COLOUR, LINE_STYLES, POLICY_COLOUR, 
 
 ALL = "all"
 HATCHES = ("", "////")
+SYSTEM_COLOURS = SUBSET_COLOURS[:-1]
 SINGLE_LINE = ":"
 """A structure's colour may be near to that of a subset beside it."""
 
@@ -40,5 +41,5 @@ def system_look(code: str) -> Look:
     own = {FROZEN_ROW: POLICY_COLOUR, ALL: ALL_COLOUR}
     if code in own:
         return Look(own[code])
-    turn, colour = divmod(list(BASELINES).index(code), len(SUBSET_COLOURS))
-    return Look(SUBSET_COLOURS[colour], hatch=HATCHES[turn % len(HATCHES)])
+    turn, colour = divmod(list(BASELINES).index(code), len(SYSTEM_COLOURS))
+    return Look(SYSTEM_COLOURS[colour], hatch=HATCHES[turn % len(HATCHES)])

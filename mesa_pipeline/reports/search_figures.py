@@ -13,7 +13,7 @@ from mesa_pipeline.reports.search_findings import INITIAL, SLOTS, Candidate, Sea
 from mesa_pipeline.reports.svg import to_svg
 from mesa_pipeline.reports.theme import ALL_COLOUR, INK, MARKER_EDGE, MUTED, POLICY_COLOUR, SUBSET_COLOURS, canvas
 
-SLOT_COLOURS = dict(zip(SLOTS, (SUBSET_COLOURS[4], SUBSET_COLOURS[2], SUBSET_COLOURS[1]), strict=True))
+SLOT_COLOURS = dict(zip(SLOTS, (SUBSET_COLOURS[3], SUBSET_COLOURS[2], SUBSET_COLOURS[1]), strict=True))
 SLOT_MARKERS = dict(zip(SLOTS, ("o", "^", "s"), strict=True))
 REACH_BELOW = 4.0
 """How far the axis goes below the middle candidate, as a multiple of how far the best is above it; ``all`` is always shown."""

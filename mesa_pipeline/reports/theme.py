@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 STRUCTURE_COLOURS = {"S": "#0072b2", "T": "#e69f00", "G": "#009e73", "V": "#cc79a7", "R": "#d55e00"}
-SUBSET_COLOURS = ("#94801e", "#cc6677", "#3a8fb7", "#882255", "#117733", "#aa4499", "#2f8f80")
-"""Those least like a structure's colour first."""
+SUBSET_COLOURS = ("#94801e", "#cc6677", "#3a8fb7", "#117733", "#aa4499", "#2f8f80", "#882255")
+"""Those least like a structure's colour first; the last is near to that of the frozen policy."""
 LINE_STYLES = ("-", "--", "-.", ":")
 POLICY_COLOUR = "#c2185b"
 ALL_COLOUR = "#4455aa"
