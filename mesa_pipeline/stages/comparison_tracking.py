@@ -38,7 +38,9 @@ def tracked_test(result: TestResult, matrix: OutcomeMatrix | None) -> TrackedTes
 
 
 def question_rows(matrix: OutcomeMatrix, choices: Mapping[str, Sequence[int]]) -> list[dict[str, object]]:
-    """A row for each of n questions: what each policy reads for it, its score and its evidence tokens.
+    """A row for each of n questions: each policy's score, what it reads, and its evidence tokens.
+
+    The scores come first: a page shows half a dozen columns before one has to scroll.
 
     Args:
         matrix: Outcomes of the n questions.
@@ -51,12 +53,12 @@ def question_rows(matrix: OutcomeMatrix, choices: Mapping[str, Sequence[int]]) -
         rows.append(
             {
                 "question": question.text,
+                **{f"score: {name}": rounded(scores[k, mask - 1]) for name, mask in masks.items()},
+                **{f"reads: {name}": subsets.label(mask) for name, mask in masks.items()},
+                **{f"tokens: {name}": rounded(tokens[k, mask - 1]) for name, mask in masks.items()},
                 "domain": question.domain,
                 "capability": question.qa_type or "",
                 "id": question.id,
-                **{f"reads: {name}": subsets.label(mask) for name, mask in masks.items()},
-                **{f"score: {name}": rounded(scores[k, mask - 1]) for name, mask in masks.items()},
-                **{f"tokens: {name}": rounded(tokens[k, mask - 1]) for name, mask in masks.items()},
             }
         )
     return rows

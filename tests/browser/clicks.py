@@ -70,3 +70,14 @@ def tick_two_candidates(page: Page, search: Locator) -> None:
     expect(candidates.nth(1)).to_be_visible()
     for candidate in (candidates.nth(0), candidates.nth(1)):
         candidate.locator("input.ag-checkbox-input").check()
+
+
+def read_table(page: Page, file: str) -> list[dict[str, str]]:
+    """The rows in sight of a table among the artifacts of the run that is open, by the headings of their columns."""
+    page.get_by_text(file, exact=True).first.click()
+    expect(page.get_by_text("View as table")).to_be_visible()
+    table = page.get_by_role("table").last
+    expect(table.get_by_role("row").nth(1)).to_be_visible()
+    headings, *rows = (row.get_by_role("columnheader").or_(row.get_by_role("cell")) for row in table.get_by_role("row").all())
+    names = headings.all_inner_texts()
+    return [dict(zip(names, row.all_inner_texts(), strict=True)) for row in rows]

@@ -127,6 +127,26 @@ def test_the_history_of_a_search_is_drawn(materialized: str, shown: Served, page
     screenshot(page, "mlflow-history")
 
 
+def test_a_comparison_is_read_as_a_table_policy_by_policy_and_question_by_question(
+    materialized: str, shown: Served, page: Page, screenshot: Keep
+):
+    clicks.open_searches(page, shown, DATASET).get_by_role("link").click()
+    page.get_by_text("Artifacts", exact=True).first.click()
+    policies = {row["policy"]: row for row in clicks.read_table(page, "policies.json")}
+    screenshot(page, "mlflow-policies")
+    for name in ("frozen policy", "all", "S", "best fixed", "random"):
+        low, mean, high = (float(policies[name][column]) for column in ("from", "versus all", "to"))
+        assert low <= mean <= high, name
+        assert 0 < float(policies[name]["score"]) <= 100
+        assert float(policies[name]["tokens"]) > 0
+    questions = clicks.read_table(page, "questions.json")
+    screenshot(page, "mlflow-questions")
+    for row in questions:
+        assert len(row["question"]) > 10
+        assert set(row["reads: frozen policy"].split("+")) <= set("STGVR")
+        assert 0 <= float(row["score: all"]) <= 100
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize(("name", "height"), [("report", 720), ("baselines", 1510), ("night", 720)])
 def test_a_page_is_drawn_and_complains_of_nothing(
