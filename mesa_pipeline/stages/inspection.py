@@ -5,7 +5,7 @@ They read the artifacts afresh and trust no header, so they also notice what was
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, fields
 
 from mesa_pipeline import subsets
@@ -148,17 +148,25 @@ def answers_in_evidence(context: StageContext) -> list[str]:
 
 
 def answers_in_policy(context: StageContext, seed: int) -> list[str]:
-    """One line for each way in which the frozen policy could know reference answers."""
+    """One line for each way in which the frozen policy could know reference answers.
+
+    A policy may learn words from questions and previews, so an answer of one word is found only where no episode says it.
+    """
     shown = {field.name for field in fields(PolicyInput)}
     problems = [f"a policy is shown {name!r}" for name in sorted(shown - POLICY_INPUTS)]
     folder = context.layout.policy(seed) / FROZEN_FOLDER
     parts = [folder / name for name in (POLICY_FILE, STATE_FILE, SOURCE_FILE)]
     frozen = _normal("\n".join(part.read_text(encoding="utf-8") for part in parts if part.exists()))
-    for entry in read_manifest(context.layout).episodes:
-        for question in read_questions(context.layout, entry.key):
-            answer = _normal(question.answer or "")
-            if len(answer) >= TELLING_CHARS and answer in frozen:
-                problems.append(f"the frozen policy holds the answer of question {question.id!r}")
+    held = {
+        question.id: answer
+        for entry in read_manifest(context.layout).episodes
+        for question in read_questions(context.layout, entry.key)
+        if len(answer := _normal(question.answer or "")) >= TELLING_CHARS and answer in frozen
+    }
+    said = _words_said(context, {answer for answer in held.values() if " " not in answer})
+    problems += [
+        f"the frozen policy holds the answer of question {id_!r}" for id_, answer in held.items() if answer not in said
+    ]
     return problems
 
 
@@ -207,6 +215,16 @@ def _answers_in_evidence(context: StageContext, entry: EpisodeEntry) -> list[str
             if any(answer in _normal(item.text) for item in evidence[question_id].items):
                 problems.append(f"question {question_id!r}: its answer stands in the {structure.name} evidence alone")
     return problems
+
+
+def _words_said(context: StageContext, words: Set[str]) -> set[str]:
+    """Those of some words that a trajectory or question of the dataset says."""
+    said: set[str] = set()
+    for entry in read_manifest(context.layout).episodes:
+        if sought := words - said:
+            text = _normal(_said(read_episode(context.layout, entry.key)))
+            said |= {word for word in sought if word in text}
+    return said
 
 
 def _said(episode: Episode) -> str:

@@ -129,6 +129,18 @@ def test_a_policy_that_holds_an_answer_is_found(context: StageContext, name: str
     ]
 
 
+@pytest.mark.parametrize("said", [False, True])
+def test_a_word_that_trajectories_say_may_be_learnt(context: StageContext, said: bool):
+    word = "sales_by_lighthouse"
+    give_answer(context, word)
+    if said:
+        last = read_manifest(context.layout).episodes[-1]
+        edit(context.layout.episode(last.key), lambda records: [*records[:-1], {**records[-1], "o": f"| {word} |"}])
+    with (context.layout.policy(0) / "frozen" / "state.json").open("a") as file:
+        file.write(word)
+    assert bool(inspection.answers_in_policy(context, 0)) is not said
+
+
 def test_two_questions_with_one_id_are_found_also_in_different_episodes(context: StageContext):
     taken = first_question(context).id
 
