@@ -122,14 +122,17 @@ def heard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture(scope="module")
-def running(
-    settings: Settings, extractor: Extractor, heard: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Hindsight]:
+def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("hindsight")
+
+
+@pytest.fixture(scope="module")
+def running(settings: Settings, extractor: Extractor, heard: Path, scratch: Path) -> Iterator[Hindsight]:
     """The package, where MESA_ENVIRONMENTS names a folder with its environment; one process and one database for all."""
     folder = os.environ.get("MESA_ENVIRONMENTS")
     if not folder or not WorkerEnvironment("hindsight", Path(folder)).is_made:
         pytest.skip("set MESA_ENVIRONMENTS to the folder `environments` where `mesa baselines install hindsight` made one")
-    made = system(settings, extractor, Path(folder), tmp_path_factory.mktemp("hindsight"))
+    made = system(settings, extractor, Path(folder), scratch)
     yield made
     made.close()
 
@@ -193,12 +196,9 @@ def test_a_bank_that_is_not_there_is_a_failure_and_not_an_empty_memory(running: 
 
 
 @pytest.mark.timeout(900)
-def test_a_database_that_was_killed_is_started_again(
-    running: Hindsight, bank: Bank, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_a_database_that_was_killed_is_started_again(running: Hindsight, bank: Bank, scratch: Path) -> None:
     before = running.retrieve(bank, "Where is cup1?")
-    ours = str(tmp_path_factory.getbasetemp())
-    (server,) = [process for process in psutil.process_iter(["cmdline"]) if is_server(process.info["cmdline"] or [], ours)]
+    (server,) = [each for each in psutil.process_iter(["cmdline"]) if is_server(each.info["cmdline"] or [], f"{scratch}/")]
     server.kill()
     server.wait(60)
     assert running.retrieve(bank, "Where is cup1?") == before

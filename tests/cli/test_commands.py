@@ -68,7 +68,7 @@ def test_a_finished_run_does_nothing_and_says_what_it_found(finished, tmp_path):
         (["run", "--set", "search.lamda=1"], "lamda"),
         (["run", "--params", "nowhere.yaml"], "nowhere.yaml"),
         (["sweep"], "mesa ingest"),
-        (["optimize"], "mesa split"),
+        (["optimize"], "mesa ingest"),
         (["report"], "mesa ingest"),
         (["build", "--structure", "X"], "'S', 'T', 'G', 'V', 'R'"),
         (["ingest", "--data", "/dev/null", "--dataset", "traces"], "is empty"),
@@ -127,7 +127,8 @@ def test_a_tampered_policy_is_refused(finished, tmp_path):
     state = context.layout.policy(0) / "frozen" / "state.json"
     state.write_text(state.read_text() + " ")
     arguments = ["ask", "--policy", state.parent, "--dataset", "synthetic", "--episode", "synthetic-0001"]
-    assert "changed after it was frozen" in run(*arguments, "--workspace", tmp_path, *OVERRIDES, "why?", code=2).stderr
+    said = run(*arguments, "--workspace", tmp_path, *OVERRIDES, "why?", code=2).stderr
+    assert "state.json was changed; freeze it anew" in said
 
 
 def test_doctor_tries_what_is_needed(tmp_path):
