@@ -27,7 +27,7 @@ from mesa_pipeline.tracking.registry import KEY_TAG, POLICY_ARTIFACTS, SEED_TAG,
 from mesa_pipeline.tracking.tables import has_tables, put_tables
 from mesa_pipeline.tracking.traces import Trace
 
-VALID_TAG = "mesa.valid"
+VALID_TAG, SEARCH_TAG = "mesa.valid", "mesa.search"
 MAX_RUNS = 10_000
 MAX_METRICS_PER_CALL = 1000
 KEPT_BACK_SECONDS = 5.0
@@ -114,7 +114,7 @@ class MlflowTracker:
         found = self._client.search_runs([experiment], f"tags.`{KEY_TAG}` = '{search.key}'", max_results=1)
         if found:
             return self._described(found[0], search)
-        tags = {**self.tags, KEY_TAG: search.key, SEED_TAG: str(search.seed)}
+        tags = {**self.tags, KEY_TAG: search.key, SEED_TAG: str(search.seed), SEARCH_TAG: search.name}
         run = self._client.create_run(experiment, tags=tags, run_name=search.name)
         return self._described(run, search)
 
@@ -185,7 +185,12 @@ class MlflowSearchRun:
             register(self._client, self._parent, self._search, policy, aliases)
 
     def _begin(self, candidate: TrackedCandidate) -> Run:
-        tags = {VALID_TAG: str(candidate.valid).lower(), SEED_TAG: str(self._search.seed), MLFLOW_PARENT_RUN_ID: self.id}
+        tags = {
+            VALID_TAG: str(candidate.valid).lower(),
+            SEED_TAG: str(self._search.seed),
+            SEARCH_TAG: self._search.name,
+            MLFLOW_PARENT_RUN_ID: self.id,
+        }
         return self._client.create_run(self._parent.info.experiment_id, tags=tags, run_name=candidate.name)
 
     def _write_kept_back(self) -> None:

@@ -64,6 +64,7 @@ def test_a_search_becomes_a_parent_run_with_a_child_per_candidate(tracker: Track
     assert found["all"].data.metrics == {"score": 0.30, "tokens": 900.0, "objective": 0.2991}
     assert found["all"].data.params == {"slot": "explore", "hypothesis": "more is better"}
     assert found["all"].data.tags["mesa.split_seed"] == "3"
+    assert {run.data.tags["mesa.search"] for run in (parent, *children)} == {"search-seed-3"}
     assert found["all"].info.status == "FINISHED"
     assert found["S+T"].data.metrics == {"score": 0.35}, "what is not known is not logged"
     assert found["S+T"].data.tags["mesa.valid"] == "false"
