@@ -25,6 +25,9 @@ PREVIEW_CHARS = 280
 @click.argument("question")
 @click.option("--data", type=click.Path(path_type=Path), help="File or folder with the trajectory; synthetic needs none.")
 @click.option("--dataset", default="traces", show_default=True, help=f"Format of the data: {', '.join(DATASETS)}.")
+@click.option(
+    "--skip-invalid", is_flag=True, help="Leave out episodes that cannot be read, and list them, instead of stopping."
+)
 @click.option("--episode", help="Id of the episode, where the data holds several.")
 @click.option(
     "--policy",
@@ -49,6 +52,7 @@ def ask_command(  # noqa: PLR0913 - one parameter for each option
     question: str,
     data: Path | None,
     dataset: str,
+    skip_invalid: bool,
     episode: str | None,
     policy_name: str | None,
     seed: int | None,
@@ -69,14 +73,16 @@ def ask_command(  # noqa: PLR0913 - one parameter for each option
     mesa ask --data run.jsonl --max-evidence-tokens 2000 "Which command failed at step 12?"
     """
     mesa = Mesa(workspace, policy_name, settings, max_evidence_tokens, not no_trace, dataset, seed)
-    trajectory = choose_episode(data, dataset, episode, settings).trajectory
+    trajectory = choose_episode(data, dataset, episode, settings, skip_invalid).trajectory
     result = mesa.ask(question, trajectory)
     show(terminal, result, PREVIEW_CHARS if not full else None)
     terminal.say(f"\nPolicy: {mesa.policy}")
     terminal.result({**as_json(question, trajectory.id, result), "policy": mesa.policy})
 
 
-def choose_episode(data: Path | None, dataset: str, wanted: str | None, settings: Settings) -> Episode:
+def choose_episode(
+    data: Path | None, dataset: str, wanted: str | None, settings: Settings, skip_invalid: bool = False
+) -> Episode:
     """The episode to ask about.
 
     Raises:
@@ -87,7 +93,7 @@ def choose_episode(data: Path | None, dataset: str, wanted: str | None, settings
         raise DataError(f"name the trajectory's file with --data (dataset {dataset!r}: {source.description})")
     if data is not None and not data.exists():
         raise DataError(f"{data} does not exist")
-    episodes = source.load(data, settings.datasets, False).episodes
+    episodes = source.load(data, settings.datasets, skip_invalid).episodes
     if wanted is None and len(episodes) == 1:
         return episodes[0]
     ids = [episode.id for episode in episodes]
@@ -108,12 +114,14 @@ def show(terminal: Terminal, result: AskResult, max_chars: int | None) -> None:
     names = " + ".join(_names(result.evidence)) or "nothing"
     spent = ", ".join(f"{phase} {seconds:.2f} s" for phase, seconds in result.seconds.items())
     tokens = f"{result.composed.tokens:,}" + (f" of {result.budget.limit:,} allowed" if result.budget else "")
-    terminal.say(f"\nRead:   {names}\nWhy:    {result.reason}\nTokens: {tokens}\nTime:   {spent}\n\nEvidence")
+    terminal.say(f"\nRead:   {names}\nWhy:    {result.reason}\nTokens: {tokens}\nTime:   {spent}\n\nEvidence", hanging=8)
     for code, evidence in result.evidence.items():
         if evidence.is_empty:
             terminal.say(f"  {subsets.STRUCTURE_NAMES[code]}: nothing found")
         for item in evidence.items:
-            terminal.say(f"  {subsets.STRUCTURE_NAMES[code]}, {_steps(item.steps)}: {_preview(item.text, max_chars)}")
+            terminal.say(
+                f"  {subsets.STRUCTURE_NAMES[code]}, {_steps(item.steps)}: {_preview(item.text, max_chars)}", hanging=4
+            )
 
 
 def as_json(question: str, trajectory_id: str, result: AskResult) -> dict[str, Any]:

@@ -183,6 +183,9 @@ def _read_steps(entries: Sequence[Fields], where: str) -> tuple[Step, ...]:
 def _read_step(entry: Fields, position: int) -> Step:
     numbered = entry.values.get("index") is not None
     index = entry.whole_number("index", "number the steps from 0, or leave index out") if numbered else position
+    if not {"action", "observation"} & entry.values.keys():
+        found = describe(entry.values)
+        raise DataError(f"{entry.where}, field {entry.path.rstrip('.')}: found {found}; name its texts action and observation")
     return Step(index, entry.any_text("action"), entry.any_text("observation"))
 
 

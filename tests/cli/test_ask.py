@@ -47,6 +47,15 @@ def test_a_huge_budget_changes_nothing(ask):
     assert (bound["answer"], bound["evidence"]) == (free["answer"], free["evidence"])
 
 
+def test_a_file_that_cannot_be_read_is_left_out_on_request(tmp_path):
+    (tmp_path / "bad.json").write_text('{"steps": [{"act": "go"}]}', encoding="utf-8")
+    (tmp_path / "good.json").write_text('[{"action": "open box", "observation": "It holds a coin."}]', encoding="utf-8")
+    asked = ["ask", "--data", str(tmp_path), "--policy", "T", "--workspace", str(tmp_path / "w"), "What does the box hold?"]
+    refused = CliRunner().invoke(mesa, asked)
+    assert "--skip-invalid" in str(refused.exception)
+    assert "coin" in CliRunner().invoke(mesa, [*asked, "--skip-invalid"]).output
+
+
 @pytest.mark.parametrize("limit", ["-1", "1.5", "many", ""])
 def test_a_limit_that_is_none_is_refused(ask, limit):
     result = ask("--max-evidence-tokens", limit)

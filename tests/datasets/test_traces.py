@@ -144,6 +144,7 @@ def test_a_bad_line_among_steps_costs_the_episode(load_text: Any) -> None:
         ('{"steps": [], "questions": {}}', "field questions: expected a list"),
         ('{"steps": [], "questions": [{}]}', r"field questions\[0\]\.question"),
         ('{"steps": [{"index": -1}]}', r"field steps\[0\]\.index: expected a whole number"),
+        ('{"steps": [{"act": "go"}]}', r"field steps\[0\]: found an object with the keys 'act'; name its texts action"),
         (json_lines(CHAT[0], STEPS[0]), "line 2: expected a chat message like the first, found an object"),
         (json_lines(STEPS[0], 7), "line 2: expected a JSON object, found the number 7"),
     ],
