@@ -12,6 +12,7 @@ import click
 from mesa_pipeline import __version__
 from mesa_pipeline.cli import ask, baselines, champion, doctor, ledger, pipeline, services, track, ui
 from mesa_pipeline.cli.groups import CommandsInOrder
+from mesa_pipeline.cli.terminal import Terminal
 from mesa_pipeline.errors import MesaError, WorkFailed
 
 EXIT_FAILED_ITEMS = 1
@@ -65,10 +66,10 @@ def main() -> None:
         click.echo("interrupted; run the same command again to continue", err=True)
         _leave_at_once()
     except WorkFailed as error:
-        click.echo(f"mesa: {error}", err=True)
+        Terminal().error(f"mesa: {error}")
         sys.exit(EXIT_FAILED_ITEMS)
     except (MesaError, OSError) as error:
-        click.echo(f"mesa: {error}", err=True)
+        Terminal().error(f"mesa: {error}")
         sys.exit(EXIT_CANNOT_WORK)
 
 

@@ -72,9 +72,9 @@ def show_command(options: Options) -> None:
     else:
         terminal.say(f"{champion.name}, champion of {options.dataset} since {champion.since}\n{champion.folder}")
     for night in history.nights[-SHOWN_NIGHTS:]:
-        terminal.say(f"{night.at}  {night.contest.decision:<15} {night.verdict}")
+        terminal.say(f"{night.at}  {night.contest.decision:<15} {night.verdict}", hanging=4)
     for handover in history.handovers:
-        terminal.say(f"{handover.at}  {handover.how:<15} {handover.name} {handover.reason}".rstrip())
+        terminal.say(f"{handover.at}  {handover.how:<15} {handover.name} {handover.reason}".rstrip(), hanging=4)
 
 
 @champion_group.command("promote")

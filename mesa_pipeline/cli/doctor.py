@@ -61,7 +61,7 @@ def doctor_command(settings: Settings, workspace: Path, terminal: Terminal) -> N
     checks.append(_policy_sandbox(settings))
     checks += [_postgres(settings), _services(workspace), _data_version_control()]
     for check in checks:
-        terminal.say(f"{check.mark:<8} {check.name:<22} {check.detail}")
+        terminal.say(f"{check.mark:<8} {check.name:<22} {check.detail}", hanging=32)
     broken = [check.name for check in checks if check.needed and not check.ok]
     terminal.result({"ok": not broken, "checks": [asdict(check) for check in checks]})
     if broken:

@@ -42,7 +42,7 @@ class Terminal:
 
     Attributes:
         as_json: Whether a script reads standard output.
-        out: Standard output; long lines are left to the terminal to wrap.
+        out: Standard output; a terminal shows long lines wrapped between words, anything else gets them whole.
         err: Standard error, likewise.
         live: Standard error for what is drawn again and again, which must not be wider than the terminal.
     """
@@ -64,15 +64,19 @@ class Terminal:
         with Live(Group(bars, search), console=self.live, transient=True):
             yield Watchers(progress, search.watch)
 
-    def say(self, text: str = "") -> None:
-        """A line for people; nothing under ``--json``."""
+    def say(self, text: str = "", hanging: int = 0) -> None:
+        """Lines for people; nothing under ``--json``.
+
+        Args:
+            text: The lines.
+            hanging: Columns by which a terminal indents what it shows of a long line below its beginning.
+        """
         if not self.as_json:
-            self.out.print(text.translate(CONTROLS), markup=False)
+            self.out.print(_wrapped(text.translate(CONTROLS), self.out, hanging), markup=False)
 
     def say_below(self, text: str) -> None:
-        """A sentence that belongs to the line before; a terminal shows it wrapped between words, under its indent."""
-        width = self.out.width if self.out.is_terminal else sys.maxsize
-        self.say(textwrap.fill(text, width, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False))
+        """A sentence that belongs to the line before."""
+        self.say(f"  {text}".rstrip(), hanging=4)
 
     def summary(self, summary: Summary) -> None:
         """One line for a stage, and one for each failure."""
@@ -80,13 +84,17 @@ class Terminal:
         facts = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in short.items())
         failed = f"  {len(summary.failed)} FAILED" if summary.failed else ""
         work = f"{summary.made:>7,} made {summary.kept:>7,} kept {summary.seconds:8.1f} s"
-        self.say(f"{summary.stage:<19} {work}{failed}  {facts}".rstrip())
+        self.say(f"{summary.stage:<19} {work}{failed}  {facts}".rstrip(), hanging=4)
         for name in LONG_FACTS & summary.facts.keys():
             self.say(f"\n{summary.facts[name]}")
         for line in summary.failed[:10]:
-            self.err.print(f"  failed: {line}".translate(CONTROLS), markup=False)
+            self.error(f"  failed: {line}")
         if len(summary.failed) > 10:
-            self.err.print(f"  ... and {len(summary.failed) - 10} more")
+            self.error(f"  ... and {len(summary.failed) - 10} more")
+
+    def error(self, text: str) -> None:
+        """What went wrong, on standard error."""
+        self.err.print(_wrapped(text.translate(CONTROLS), self.err, 0), markup=False)
 
     def result(self, value: dict[str, Any]) -> None:
         """The command's result as JSON, under ``--json`` only."""
@@ -97,6 +105,21 @@ class Terminal:
 def summaries_json(summaries: Sequence[Summary]) -> list[dict[str, Any]]:
     """Summaries for ``--json``."""
     return [dataclasses.asdict(summary) for summary in summaries]
+
+
+def _wrapped(text: str, console: Console, hanging: int) -> str:
+    """Each line broken between words to the width of a terminal, never within one, so that an address stays whole."""
+    if not console.is_terminal:
+        return text
+    wrap = textwrap.TextWrapper(
+        console.width,
+        subsequent_indent=" " * hanging,
+        expand_tabs=False,
+        replace_whitespace=False,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return "\n".join(wrap.fill(line) for line in text.split("\n"))
 
 
 def _plain(value: object) -> object:

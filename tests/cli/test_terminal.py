@@ -23,5 +23,12 @@ def test_a_terminal_shows_a_sentence_below_wrapped_between_words():
     assert " ".join(" ".join(lines).split()) == SENTENCE.strip()
 
 
+def test_a_terminal_breaks_no_word_and_no_line_that_fits():
+    address = "http://127.0.0.1:5000/" + "x" * 60
+    out = Console(file=io.StringIO(), width=40, force_terminal=True, soft_wrap=True, highlight=False)
+    Terminal(out=out).say(f"page  at {address}\n\n  name    value", hanging=6)
+    assert out.file.getvalue().splitlines() == ["page  at", f"      {address}", "", "  name    value"]
+
+
 def test_a_file_gets_it_on_one_line():
     assert said(is_terminal=False) == [f"  {SENTENCE.strip()}"]
