@@ -18,6 +18,7 @@ from mesa_pipeline.artifacts import (
     write_bytes,
     write_records,
 )
+from mesa_pipeline.artifacts.versions import UNFINISHED
 from mesa_pipeline.errors import ArtifactError
 from mesa_pipeline.outcomes import QuestionInfo
 from mesa_pipeline.stores import Place
@@ -25,7 +26,7 @@ from mesa_pipeline.structures.base import MemorySystem, StoredMemory
 from mesa_pipeline.subsets import STRUCTURE_NAMES
 from mesa_pipeline.types import Episode, Evidence, EvidenceItem, Outcome, Preview, Question, Step, Trajectory
 
-EPISODE_SUFFIXES = {".jsonl", ".npz", ".partial"}
+EPISODE_SUFFIXES = {".jsonl", ".npz", *UNFINISHED}
 
 
 @dataclass(frozen=True)
@@ -210,7 +211,7 @@ def place_of(layout: Layout, structure: MemorySystem[Any], entry: EpisodeEntry) 
 
 
 def remove_others(folder: Path, manifest: Manifest) -> None:
-    """Delete artifacts of episodes that are no longer in the data."""
+    """Delete artifacts of episodes that are no longer in the data, and what a killed process was writing; none writes now."""
     keys = {entry.key for entry in manifest.episodes}
     for path in folder.glob("*"):
         if path.suffix in EPISODE_SUFFIXES and path.name.partition(".")[0] not in keys:

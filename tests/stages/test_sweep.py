@@ -115,6 +115,16 @@ def test_an_episode_whose_memory_failed_is_marked_and_never_scored(prepared, fin
     assert contents(context.layout.outcomes("x").parent) == contents(finished.layout.outcomes("x").parent)
 
 
+def test_what_a_killed_sweep_was_writing_goes_with_the_next(finished, tmp_path):
+    context = copy_of(finished, tmp_path)
+    whole = context.layout.outcomes(read_manifest(context.layout).episodes[0].key)
+    torn = whole.with_name(f".{whole.name}.partial.4711.tmp")
+    torn.write_bytes(whole.read_bytes()[:100])
+    sweep(context)
+    assert not torn.exists()
+    assert contents(context.layout.root) == contents(finished.layout.root)
+
+
 def test_two_sweeps_at_once_are_refused(prepared, tmp_path):
     context = copy_of(prepared, tmp_path)
     with exclusive(context.layout), pytest.raises(WorkspaceBusy, match=str(os.getpid())):
