@@ -71,7 +71,7 @@ def re_evaluate(context: StageContext, tracker: Tracker, now: Clock = utc_now) -
         "comparisons": last.contest.number,
         "held_out_episodes": last.contest.episodes,
         "champion_worse": ", ".join(last.worse) or "no",
-        "verdict": last.verdict,
+        "verdict": f"Nothing changed since the night of {last.at}, which said: {last.verdict}" if kept else last.verdict,
         "page": str(context.layout.champion / PAGE),
     }
     return Summary("champion", int(not kept), int(kept), time.perf_counter() - started, facts=facts)
