@@ -70,7 +70,7 @@ class ServicesView:
             seconds = time.time() - service.since if service.state in (State.STARTING, State.RESTARTING) else None
             waited = f"{seconds:.0f} s" if seconds is not None else ""
             table.add_row(service.name, _state(service), waited, Text(_first_line(service.problem)))
-        if not services:
+        if not services and State.READY in self._noteworthy:
             table.add_row("starting ...", "", "", "")
         return table
 

@@ -76,7 +76,7 @@ def gather(context: StageContext) -> ReportInputs:
     if not swept:
         raise ArtifactError(f"no outcomes of {context.dataset!r} in {context.layout.workspace}; make them with `mesa sweep`")
     table = read_table(context, swept)
-    tests, searches = _tests(context, table), search_findings(context)
+    tests, searches = _tests(context, table, "mesa test"), search_findings(context)
     answered = answered_systems(context)
     return ReportInputs(
         dataset=context.dataset,
@@ -86,7 +86,11 @@ def gather(context: StageContext) -> ReportInputs:
         tests=tests,
         pooled=pooled_versus_all(tests, table.matrix, context.settings.evaluation) if tests else None,
         searches=searches,
-        ablations={name: found for name, ablation in ablation_contexts(context).items() if (found := _tests(ablation, table))},
+        ablations={
+            name: found
+            for name, ablation in ablation_contexts(context).items()
+            if (found := _tests(ablation, table, f"mesa ablate --only '{name}'"))
+        },
         answered=answered,
         judged=judged_seeds(context, tests, answered),
         spending=read_spending(context.layout.workspace),
@@ -128,9 +132,16 @@ def _budgeted_policies(context: StageContext, tests: Sequence[TestResult]) -> tu
     return tuple(found)
 
 
-def _tests(context: StageContext, table: Table) -> tuple[TestResult, ...]:
-    """The tests of the policies frozen now on the outcomes as they are now; any other is as good as none."""
+def _tests(context: StageContext, table: Table, remedy: str) -> tuple[TestResult, ...]:
+    """The tests of the policies frozen now on the outcomes as they are now; any other is as good as none.
+
+    Args:
+        context: Of the search as it is, or of an ablation.
+        table: The outcomes.
+        remedy: The command that tests anew.
+    """
     found: list[TestResult] = []
+    outdated: list[str] = []
     for seed in context.settings.splits.seeds:
         try:
             result, held_out = read_test(context, seed), set(read_split(context, seed).test)
@@ -141,7 +152,9 @@ def _tests(context: StageContext, table: Table) -> tuple[TestResult, ...]:
         if result.receipt.outcomes_sha256 == outcomes_sha256(tested) and _is_of_frozen(context, result):
             found.append(result)
         else:
-            logger.warning("the test of seed %d is outdated and left out of the report; run `mesa test --seed %d`", seed, seed)
+            outdated.append(str(seed))
+    if outdated:
+        logger.warning("left out of the report: outdated tests of split seeds %s; run `%s`", ", ".join(outdated), remedy)
     return tuple(found)
 
 

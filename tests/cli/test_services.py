@@ -12,7 +12,7 @@ from rich.console import Console
 from mesa_pipeline.artifacts import RunningServices, exclusive
 from mesa_pipeline.cli import mesa
 from mesa_pipeline.cli.services import require_ready
-from mesa_pipeline.cli.services_view import ServicesView, show_status
+from mesa_pipeline.cli.services_view import COMING, GOING, ServicesView, show_status
 from mesa_pipeline.cli.terminal import Terminal
 from mesa_pipeline.errors import WorkFailed
 from mesa_pipeline.services.control import Snapshot
@@ -85,6 +85,14 @@ def test_a_table_says_how_all_is():
     for text in ("http://127.0.0.1:3000", "126 MiB", "9 MiB", "not reached", "/x/logs", "no wheel", "[/bold]", "out of memory"):
         assert text in shown
     assert "\x07" not in shown
+
+
+@pytest.mark.parametrize(("awaited", "says"), [(COMING, True), (GOING, False)])
+def test_nothing_is_said_to_start_where_services_are_stopped(awaited, says: bool):
+    terminal, screen = on_screen()
+    with ServicesView(terminal, awaited):
+        pass
+    assert ("starting" in screen.getvalue()) is says
 
 
 @pytest.mark.parametrize("drawn", [True, False])

@@ -6,8 +6,11 @@ from mesa_pipeline.config import Variation, load_settings
 from mesa_pipeline.errors import ConfigError
 from mesa_pipeline.stages.ablate import ablate, ablated, find_ablations
 from mesa_pipeline.stages.optimize import read_frozen, read_result
+from mesa_pipeline.stages.report import gather
 from mesa_pipeline.stages.report_search import ablation_contexts
+from mesa_pipeline.stages.retrieve import retrieve
 from mesa_pipeline.stages.split import split
+from mesa_pipeline.stages.sweep import sweep
 from mesa_pipeline.stages.test import read_test
 from mesa_pipeline.subsets import size
 from mesa_pipeline.tracking import NullTracker
@@ -72,3 +75,20 @@ def test_an_ablation_that_now_means_something_else_is_not_reported(context):
     other = ablation.model_copy(update={"set": ("search.refit=true", "search.lambda=0.001")})
     redefined = replace(context, settings=context.settings.model_copy(update={"ablations": (other,)}))
     assert ablation_contexts(redefined) == {}
+
+
+def test_outdated_tests_are_told_once_with_the_command_that_makes_them_anew(context, caplog):
+    settings = ["ablations=[{name: refit, set: [search.refit=true]}]"]
+    named = replace(context, settings=load_settings(REPOSITORY / "params.yaml", [*SMALL, *settings], {}))
+    (ablation,) = named.settings.ablations
+    for seed in (0, 1):
+        ablate(named, ablation, seed, NullTracker())
+    settings.append("structures.raw.top_k=1")
+    changed = replace(context, settings=load_settings(REPOSITORY / "params.yaml", [*SMALL, *settings], {}))
+    retrieve(changed, "R")
+    sweep(changed)
+    assert gather(changed).tests == ()
+    told = [record.getMessage() for record in caplog.records if "outdated" in record.getMessage()]
+    assert len(told) == 2
+    assert "seeds 0, 1; run `mesa test`" in told[0]
+    assert "seeds 0, 1; run `mesa ablate --only 'refit'`" in told[1]
