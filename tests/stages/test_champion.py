@@ -127,6 +127,7 @@ def test_a_night_in_which_nothing_changed_makes_nothing(evening: StageContext):
     done = night(evening, 2)
     assert {stage: summary.made for stage, summary in done.items() if summary.made} == {}
     assert content(evening) == before
+    assert str(done["champion"].facts["verdict"]).startswith("Nothing changed since the night of ")
 
 
 def test_a_new_episode_is_all_that_is_built_and_swept(evening: StageContext):
