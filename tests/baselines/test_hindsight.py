@@ -197,11 +197,17 @@ def test_a_bank_that_is_not_there_is_a_failure_and_not_an_empty_memory(running: 
 
 @pytest.mark.timeout(900)
 def test_a_database_that_was_killed_is_started_again(running: Hindsight, bank: Bank, scratch: Path) -> None:
-    before = running.retrieve(bank, "Where is cup1?")
+    before, left = running.retrieve(bank, "Where is cup1?"), left_behind()
     (server,) = [each for each in psutil.process_iter(["cmdline"]) if is_server(each.info["cmdline"] or [], f"{scratch}/")]
     server.kill()
     server.wait(60)
     assert running.retrieve(bank, "Where is cup1?") == before
+    assert left_behind() == left
+
+
+def left_behind() -> set[Path]:
+    """What starting the database has left where everybody's temporary files lie, a password among it."""
+    return set(Path("/tmp").glob(".tmp*"))
 
 
 def is_server(command: list[str], folder: str) -> bool:

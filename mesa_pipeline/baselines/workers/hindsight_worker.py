@@ -6,6 +6,7 @@ import os
 import shutil
 import socket
 import subprocess
+import tempfile
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
@@ -47,10 +48,9 @@ class Database:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise RuntimeError(f"another process uses the database in {self._home}; wait for it, or stop it") from error
-        self._is_ours = True
         self._home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if os.geteuid() == 0:
-            os.chown(self._home, NOBODY, NOBODY)
+        _give(self._home)
+        self._is_ours = True
         self._port = self._port or free_port()
         self.stop()
         account = ["--username", OWNER, "--password", OWNER, "--database", OWNER]
@@ -67,7 +67,10 @@ class Database:
 
         program = str(Path(pg0.__file__).parent / "bin" / "pg0")
         command = [*self._as_nobody(), program, *arguments]
-        done = subprocess.run(command, env={**os.environ, "HOME": str(self._home)}, capture_output=True, text=True, check=False)
+        with tempfile.TemporaryDirectory(dir=self._home) as temporary:  # pg0 leaves folders there, one with the password
+            _give(Path(temporary))
+            own = {**os.environ, "HOME": str(self._home), "TMPDIR": temporary}
+            done = subprocess.run(command, env=own, capture_output=True, text=True, check=False)
         if check and done.returncode:
             raise RuntimeError(f"pg0 {arguments[0]}: {(done.stdout + done.stderr)[-1000:]}")
 
@@ -170,6 +173,12 @@ class Banks:
                 await connection.close()
 
         return LOOP.run_until_complete(count())
+
+
+def _give(folder: Path) -> None:
+    """Let PostgreSQL write there."""
+    if os.geteuid() == 0:
+        os.chown(folder, NOBODY, NOBODY)
 
 
 def free_port() -> int:
