@@ -78,14 +78,9 @@ def test_who_asks_meanwhile_waits_and_finds_it_there(edge: Path, environment: Wo
     first = threading.Thread(target=environment.make, args=(lambda line: None,))
     first.start()
     wait_until(lambda: installs(edge) == 1)
-    said: list[str] = []
-    second = threading.Thread(target=environment.make, args=(said.append,))
-    second.start()
-    wait_until(lambda: bool(said))
+    said = told_who_asks_meanwhile(edge, environment)
+    first.join(WAIT_SECONDS)
     assert "waiting for another process" in said[0]
-    (edge / "wait").unlink()
-    for thread in (first, second):
-        thread.join(WAIT_SECONDS)
     assert "is there already" in said[1]
     assert installs(edge) == 1
     assert environment.is_made
@@ -104,15 +99,20 @@ def test_one_whose_maker_was_killed_is_made_once_its_installer_has_ended(edge: P
     maker.send_signal(signal.SIGKILL)
     maker.wait(WAIT_SECONDS)
     assert not environment.is_made
-    said: list[str] = []
-    again = threading.Thread(target=environment.make, args=(said.append,))
-    again.start()
-    wait_until(lambda: bool(said))
-    assert "waiting for another process" in said[0]
-    (edge / "wait").unlink()
-    again.join(WAIT_SECONDS)
+    assert "waiting for another process" in told_who_asks_meanwhile(edge, environment)[0]
     assert installs(edge) == 2
     assert environment.is_made
+
+
+def told_who_asks_meanwhile(edge: Path, environment: WorkerEnvironment) -> list[str]:
+    """What is said to one who wants the environment while an installer is at work, which is let go then."""
+    said: list[str] = []
+    asking = threading.Thread(target=environment.make, args=(said.append,))
+    asking.start()
+    wait_until(lambda: bool(said))
+    (edge / "wait").unlink()
+    asking.join(WAIT_SECONDS)
+    return said
 
 
 def test_one_whose_packages_cannot_be_had_is_not_there(edge: Path, environment: WorkerEnvironment) -> None:
